@@ -1,0 +1,37 @@
+"""Every name that ganglift writes into or reads from the API: groups, the gate, labels, annotations."""
+
+SCHEDULING_GROUP = "scheduling.ganglift.dev"
+SCHEDULING_VERSION = "v1beta1"
+BATCH_GROUP = "batch.ganglift.dev"
+BATCH_VERSION = "v1"
+SCHEDULING_API = f"{SCHEDULING_GROUP}/{SCHEDULING_VERSION}"
+BATCH_API = f"{BATCH_GROUP}/{BATCH_VERSION}"
+
+FIELD_MANAGER = "ganglift"
+
+GATE = f"{SCHEDULING_GROUP}/gang"
+"""Name of our scheduling gate: a member waits behind it until the whole gang has room."""
+GROUP_LABEL = f"{SCHEDULING_GROUP}/pod-group"
+"""Label that makes a pod a member; its value is the PodGroup's name in the pod's own namespace."""
+
+FULL_NAME = f"{SCHEDULING_GROUP}/full-name"
+"""Annotation with the name an object would bear if names had no limit."""
+TEMPLATE_MIN_COUNT = f"{SCHEDULING_GROUP}/template-min-count"
+"""Annotation on a PodGroup: the template's minCount as last carried over, so that an edit made here stands."""
+GROUP_BY = f"{SCHEDULING_GROUP}/group-by"
+TAKEN_BACK = f"{SCHEDULING_GROUP}/taken-back"
+"""Annotation on a pod that is detached from its Job and about to be deleted (jobs.md 1)."""
+PARKED = f"{SCHEDULING_GROUP}/parked"
+ADOPTED = f"{SCHEDULING_GROUP}/adopted"
+SCHEDULING = f"{SCHEDULING_GROUP}/scheduling"
+FENCE_LABEL = f"{SCHEDULING_GROUP}/fence"
+FENCE_CLASS = "ganglift-fence"
+FENCE_PRIORITY = 1_000_000_000
+
+JOB_TRACKING = "batch.kubernetes.io/job-tracking"
+"""Finalizer of the built-in Job controller: a pod without it is never counted."""
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+BUILT_IN_JOB_CONTROLLER = "kubernetes.io/job-controller"
+DEFAULT_SCHEDULER = "default-scheduler"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
