@@ -1,0 +1,99 @@
+"""Settings of the operator: one table, from a YAML file, then the environment, then flags; the later wins.
+
+Durations are written like `90s`, `5m`, `1h30m` or as a number of seconds, and are seconds here.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from ganglift.base.errors import GangliftError
+
+_PREFIX = "GANGLIFT_"
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+
+
+class InvalidSettings(GangliftError):
+    """Settings that can't be read or don't hold; the message names each field and what to write instead."""
+
+
+def parse_duration(value: Any) -> Any:
+    """Return seconds for `1h30m`, `5m`, `0.5s`; other values are passed on for pydantic to judge."""
+    if not isinstance(value, str):
+        return value
+    match = _DURATION.fullmatch(value.strip())
+    if match is None or not any(match.groups()):
+        try:
+            return float(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not a duration: write for example 90s, 5m or 1h30m") from None
+    hours, minutes, seconds = match.groups()
+    return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0)
+
+
+Seconds = Annotated[float, BeforeValidator(parse_duration), Field(ge=0)]
+
+
+class Settings(BaseModel):
+    """Every setting of `ganglift run`, with its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    namespace: str = Field("ganglift-system", description="Namespace of the operator: its Lease and its fence pods.")
+    queue_policy: Literal["backfill", "strict"] = Field(
+        "backfill", description="Whether a smaller gang may pass a bigger one that does not fit."
+    )
+    max_reserved: int = Field(
+        1000, ge=1, description="Most pods with a standing reservation; a bigger gang may exceed it alone."
+    )
+    backoff_base: Seconds = Field(1.0, description="First wait of a gang whose start failed; doubles each time.")
+    backoff_max: Seconds = Field(300.0, description="Longest wait of a gang whose start failed.")
+    node_avoid: Seconds = Field(600.0, description="How long a node that refused a member is not chosen for its gang.")
+    qps: float = Field(200.0, gt=0, description="Sustained writes per second to the API server.")
+    sweep_interval: Seconds = Field(10.0, gt=0, description="How often everything is looked at again without an event.")
+    leader_elect: bool = Field(
+        True, description="Take the Lease before writing anything, so that replicas can stand by."
+    )
+    http_port: int = Field(
+        8080, ge=0, le=65535, description="Port of /healthz, /readyz and /metrics; 0 is any free one."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
+
+
+def load_settings(
+    config: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Return the settings in force.
+
+    `config` is a YAML file with camelCase keys; `flags` maps field names to values, None for a flag not given.
+    Raises InvalidSettings for an unreadable file, an unknown key or a value out of range.
+    """
+    values = _from_file(config) if config else {}
+    names = {field.alias or name: name for name, field in Settings.model_fields.items()}
+    values = {names.get(key, key): value for key, value in values.items()}
+    variables = os.environ if environment is None else environment
+    for name in Settings.model_fields:
+        if (value := variables.get(_PREFIX + name.upper())) is not None:
+            values[name] = value
+    values |= {name: value for name, value in flags.items() if value is not None}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise InvalidSettings(f"settings: {problems}") from error
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise InvalidSettings(f"settings file {path}: {error}") from error
+    if not isinstance(content, dict | None):
+        raise InvalidSettings(f"settings file {path}: expected a mapping of setting to value")
+    return content or {}
