@@ -112,10 +112,14 @@ class Client(Protocol):
         body: Body,
         *,
         namespace: str | None = None,
+        strict: bool = False,
         dry_run: bool = False,
         timeout_s: float | None = None,
     ) -> bytes:
-        """Make an object and return it. Raises AlreadyExists."""
+        """Make an object and return it. Raises AlreadyExists.
+
+        With `strict`, raises BadRequest for a field that the server does not know instead of dropping it.
+        """
         ...
 
     async def replace(
@@ -199,7 +203,7 @@ class Client(Protocol):
         duration_s: float = 300.0,
         silence_s: float = 90.0,
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Open a watch with bookmarks from just after `resource_version`; the iterator gives one event (a JSON line) each.
+        """Open a watch with bookmarks from just after `resource_version`; the iterator gives events, a JSON line each.
 
         It ends when the server ends the watch, which it does at the latest after `duration_s` and often earlier.
         Raises Gone when opened too late, Unreachable when the stream breaks, TimedOut after `silence_s` without a byte

@@ -81,10 +81,10 @@ class Status:
     has_details: bool = False
 
     @classmethod
-    def from_object(cls, data: Mapping[str, Any], *, code: int = 0) -> Self:
-        """From a decoded Status object; `code` is used where the object has none."""
+    def from_object(cls, data: Mapping[str, Any], *, code: int = 0, retry_after_s: float | None = None) -> Self:
+        """From a decoded Status object; `code` and `retry_after_s` are used where the object has none."""
         details = data.get("details") or {}
-        retry_after = details.get("retryAfterSeconds")
+        retry_after = details.get("retryAfterSeconds") or retry_after_s
         return cls(
             code=int(data.get("code") or code),
             reason=str(data.get("reason") or ""),
@@ -101,16 +101,16 @@ class Status:
         )
 
     @classmethod
-    def from_answer(cls, code: int, body: bytes) -> Self:
+    def from_answer(cls, code: int, body: bytes, *, retry_after_s: float | None = None) -> Self:
         """From an HTTP answer: proxies and the server's outer layers answer in plain text, so any body will do."""
         try:
             data = from_json(body)
         except ValueError:
             data = None
         if isinstance(data, dict) and data.get("kind") == "Status":
-            return cls.from_object(data, code=code)
+            return cls.from_object(data, code=code, retry_after_s=retry_after_s)
         text = body[:500].decode("utf-8", "replace").strip()
-        return cls(code=code, message=text or responses.get(code, ""))
+        return cls(code=code, message=text or responses.get(code, ""), retry_after_s=retry_after_s)
 
 
 class KubeError(GangliftError):
