@@ -18,6 +18,8 @@ FULL_NAME = f"{SCHEDULING_GROUP}/full-name"
 """Annotation with the name an object would bear if names had no limit."""
 TEMPLATE_MIN_COUNT = f"{SCHEDULING_GROUP}/template-min-count"
 """Annotation on a PodGroup: the template's minCount as last carried over, so that an edit made here stands."""
+JOB_UID = f"{BATCH_GROUP}/job-uid"
+"""Annotation on a PodGroup: uid of our Job that it was made for, so that nobody counts before the child is known."""
 GROUP_BY = f"{SCHEDULING_GROUP}/group-by"
 TAKEN_BACK = f"{SCHEDULING_GROUP}/taken-back"
 """Annotation on a pod that is detached from its Job and about to be deleted (jobs.md 1)."""
@@ -27,6 +29,9 @@ SCHEDULING = f"{SCHEDULING_GROUP}/scheduling"
 FENCE_LABEL = f"{SCHEDULING_GROUP}/fence"
 FENCE_CLASS = "ganglift-fence"
 FENCE_PRIORITY = 1_000_000_000
+
+LIFTED_AT = f"{SCHEDULING_GROUP}/lifted-at"
+"""Annotation on a member: when its gate was lifted, RFC 3339. Timeouts are counted from it, also by a new process."""
 
 JOB_TRACKING = "batch.kubernetes.io/job-tracking"
 """Finalizer of the built-in Job controller: a pod without it is never counted."""

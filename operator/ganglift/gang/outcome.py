@@ -1,0 +1,169 @@
+"""What came of the last look at a gang: the seam between the engine, which decides, and status, which shows.
+
+    Waiting          gather     not enough members, or something that is not room is in the way
+    Unschedulable    plan       does not fit
+    Reserved         reserve    all places are kept, being confirmed (with the competitor that made a fence necessary)
+    FenceUnavailable confirm    there is competition and no fence could be had
+    LiftRefused      lift       the API server refused
+    Lifting          lift       gates are being removed
+    Settling         settle     kube-scheduler binds
+    Stuck            settle     failed, and bare pods can't be taken back
+    BackOff          any        the next attempt comes later
+    Held             queue      waits with a hold on named nodes
+
+Each has a `reason` and a `message`; both stay the same as long as nothing changed, so that nothing is written.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from ganglift.gang.reasons import Reason
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Not ready to be planned; `gather` makes these, and the engine where something outside the gang is in the way."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Unschedulable:
+    """The plan says no; `message` is the verdict in words (plan.words), `position` the place in the queue from 1."""
+
+    reason: ClassVar[Reason] = Reason.UNSCHEDULABLE
+    message: str
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """`placed` members hold a place; `competitor` names the pod that a fence waits for, if any."""
+
+    reason: ClassVar[Reason] = Reason.RESERVED
+    placed: int
+    competitor: str = ""
+
+    @property
+    def message(self) -> str:
+        words = "1 member holds a place" if self.placed == 1 else f"{self.placed} members hold a place"
+        return (
+            f"{words}; a fence makes sure that {self.competitor} is not on its way there" if self.competitor else words
+        )
+
+
+@dataclass(frozen=True)
+class FenceUnavailable:
+    """The fence could not be made, or kube-scheduler did not answer; `why` says which."""
+
+    reason: ClassVar[Reason] = Reason.FENCE_UNAVAILABLE
+    why: str
+    competitor: str = ""
+
+    @property
+    def message(self) -> str:
+        against = f" against {self.competitor}" if self.competitor else ""
+        return f"no fence{against}: {self.why}"
+
+
+@dataclass(frozen=True)
+class LiftRefused:
+    """The API server refused the lift of `pod` in these words."""
+
+    reason: ClassVar[Reason] = Reason.LIFT_REFUSED
+    pod: str
+    words: str
+
+    @property
+    def message(self) -> str:
+        return f"removing the gate of pod {self.pod} was refused: {self.words}"
+
+
+@dataclass(frozen=True)
+class Lifting:
+    """`lifted` of `of` planned members have lost their gate."""
+
+    reason: ClassVar[Reason] = Reason.LIFTING
+    lifted: int
+    of: int
+
+    @property
+    def message(self) -> str:
+        return f"{self.lifted} of {self.of} {_members(self.of)} released"
+
+
+@dataclass(frozen=True)
+class Settling:
+    """`bound` of `need` members are bound; `trouble` says what keeps the others, empty if nothing is known."""
+
+    reason: ClassVar[Reason] = Reason.SETTLING
+    bound: int
+    need: int
+    trouble: str = ""
+
+    @property
+    def message(self) -> str:
+        words = f"{self.bound} of {self.need} {_members(self.need)} bound"
+        return f"{words}: {self.trouble}" if self.trouble else words
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """These pods have no owner that would make them again, so they stay as they are."""
+
+    reason: ClassVar[Reason] = Reason.STUCK
+    bound: int
+    need: int
+    pods: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.bound} of {self.need} {_members(self.need)} bound, and no owner makes these pods again: "
+            f"{listed(self.pods)}; delete and create them with their gate"
+        )
+
+
+@dataclass(frozen=True)
+class BackOff:
+    """The next attempt comes at `until`; `why` is what the last one failed on."""
+
+    reason: ClassVar[Reason] = Reason.BACK_OFF
+    until: datetime
+    why: str
+
+    @property
+    def message(self) -> str:
+        return f"{self.why}; next attempt at {self.until:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Room on these nodes is held until `until`."""
+
+    reason: ClassVar[Reason] = Reason.HELD
+    nodes: tuple[str, ...]
+    until: datetime
+    waits_for: str = ""
+
+    @property
+    def message(self) -> str:
+        words = f"room is held on {listed(self.nodes)} until {self.until:%Y-%m-%dT%H:%M:%SZ}"
+        return f"{words}, waits for {self.waits_for}" if self.waits_for else words
+
+
+Outcome = (
+    Waiting | Unschedulable | Reserved | FenceUnavailable | LiftRefused | Lifting | Settling | Stuck | BackOff | Held
+)
+
+
+def listed(names: tuple[str, ...], most: int = 3) -> str:
+    """Return names as a sentence takes them: the first few, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _members(count: int) -> str:
+    return "member" if count == 1 else "members"

@@ -1,0 +1,193 @@
+"""How a gang stands, computed from what the API shows now and from nothing else.
+
+`observe` counts, `gather` says what keeps the gang from being planned. Neither remembers anything: a new process that
+looks at the same objects sees the same state.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from ganglift.api.job import BatchJob
+from ganglift.api.scheduling import PodGroup
+from ganglift.base.ids import Uid
+from ganglift.gang.membership import Membership, blocked_by, child_uid_of
+from ganglift.gang.outcome import Waiting, listed
+from ganglift.gang.patterns import pattern_of
+from ganglift.gang.reasons import Reason
+
+
+class Life(Enum):
+    """Where a gang is in its life."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CHILD_DELETED = "child deleted"
+    DELETING = "deleting"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it will start any more; pods that still come run freely."""
+        return self in (Life.SUCCEEDED, Life.FAILED, Life.CHILD_DELETED)
+
+
+@dataclass(frozen=True)
+class GangState:
+    """Counts are of members. `ready` ones bear our gate and nothing else keeps them; `gated` counts blocked ones too."""
+
+    life: Life
+    is_gang: bool
+    min_count: int
+    need: int
+    members: int
+    ready: int
+    gated: int
+    reserved: int
+    lifted: int
+    scheduled: int
+    running: int
+    succeeded: int
+    failed: int
+    leaving: int
+    was_scheduled: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all members that must run together are bound (of a basic group: every one that exists)."""
+        if self.life is not Life.ACTIVE:
+            return False
+        if not self.is_gang:
+            return self.scheduled == self.members > 0
+        return self.scheduled >= self.need and (self.need > 0 or self.was_scheduled)
+
+    @property
+    def to_place(self) -> int:
+        """How many gated members must still be given a place and lifted for the gang to become whole."""
+        return max(0, self.need - self.scheduled - self.lifted)
+
+    @property
+    def missing(self) -> int:
+        """How many ready members there are too few for that."""
+        return max(0, self.to_place - self.ready)
+
+
+def observe(
+    group: PodGroup,
+    membership: Membership,
+    need: int,
+    child: BatchJob | None = None,
+    reserved: Collection[Uid] | None = None,
+) -> GangState:
+    """Count a group's members.
+
+    `child` is its Job's batch/v1 Job, `reserved` the uids whose nomination is known to be ours and to stand; without it
+    every gated member with a nomination counts as reserved.
+    """
+    gated = [pod for pod in (*membership.gated, *membership.blocked) if pod.has_gate]
+    held = [pod for pod in gated if (pod.nominated if reserved is None else pod.uid in reserved)]
+    loose = len(membership.lifted) + sum(1 for pod in membership.blocked if not pod.is_gated)
+    return GangState(
+        life=life_of(group, membership, child),
+        is_gang=group.spec.gang is not None,
+        min_count=group.min_count,
+        need=need,
+        members=membership.live_count,
+        ready=len(membership.gated),
+        gated=len(gated),
+        reserved=len(held),
+        lifted=loose,
+        scheduled=len(membership.bound),
+        running=sum(1 for pod in membership.bound if pod.status.phase == "Running"),
+        succeeded=len(membership.succeeded),
+        failed=len(membership.failed),
+        leaving=len(membership.leaving),
+        was_scheduled=was_scheduled(group, membership, child),
+    )
+
+
+def life_of(group: PodGroup, membership: Membership, child: BatchJob | None) -> Life:
+    """Return where the gang is in its life.
+
+    A Job's gang follows its Job. A plain group is over when no live member is left and minCount of them succeeded, and
+    stays so after the pods have been cleaned up, until new ones come.
+    """
+    if group.is_deleting:
+        return Life.DELETING
+    if child is None:
+        return Life.CHILD_DELETED if child_uid_of(group) else _life_of_plain(group, membership)
+    if child.is_in("Complete") or child.is_in("SuccessCriteriaMet"):
+        return Life.SUCCEEDED
+    if child.is_ending:
+        return Life.FAILED
+    if child.is_deleting:
+        return Life.DELETING
+    return Life.SUSPENDED if child.spec.suspend else Life.ACTIVE
+
+
+def was_scheduled(group: PodGroup, membership: Membership, child: BatchJob | None) -> bool:
+    """Whether the gang has been whole at some time: recorded, or shown by pods that can't have run otherwise.
+
+    The record goes with a PodGroup that a user deletes under a running Job; the Job's successes and ready pods tell.
+    """
+    if group.status.scheduled_time is not None:
+        return True
+    if child is None:
+        return False
+    has_success = bool(child.status.succeeded or membership.succeeded)
+    return has_success or any((ready := pod.condition("Ready")) and ready.is_true for pod in membership.bound)
+
+
+def gather(group: PodGroup, membership: Membership, state: GangState) -> Waiting | None:
+    """Return what keeps the gang from being planned, or None if enough members are ready (or none are needed)."""
+    if state.life is Life.SUSPENDED:
+        return Waiting(Reason.SUSPENDED, "the Job is suspended")
+    if state.life is Life.CHILD_DELETED:
+        return Waiting(Reason.CHILD_DELETED, "the batch/v1 Job was deleted before its end was seen")
+    if state.life is not Life.ACTIVE or not state.is_gang:
+        return None
+    if state.need == 0 and not state.was_scheduled:
+        return Waiting(Reason.WAITING_FOR_MEMBERS, "no pods are asked for")
+    if state.missing == 0:
+        return None
+    return _waiting_for_blocked(membership, state) or Waiting(
+        Reason.WAITING_FOR_MEMBERS, _missing_words(group, membership, state)
+    )
+
+
+def _life_of_plain(group: PodGroup, membership: Membership) -> Life:
+    if membership.live_count or group.spec.gang is None:
+        return Life.ACTIVE
+    is_done = len(membership.succeeded) >= group.min_count or group.status.phase == Reason.SUCCEEDED
+    return Life.SUCCEEDED if is_done else Life.ACTIVE
+
+
+def _waiting_for_blocked(membership: Membership, state: GangState) -> Waiting | None:
+    """Where enough members exist and some are kept by something that is not ours: that is the reason."""
+    if state.members < state.need:
+        return None
+    kept = [(pod, found) for pod in membership.blocked if (found := blocked_by(pod)) is not None]
+    if not kept:
+        return None
+    _, (reason, words) = kept[0]
+    more = f", {len(kept) - 1} more like it" if len(kept) > 1 else ""
+    return Waiting(reason, f"{state.members - len(kept)} of {state.need} members are ready: {words}{more}")
+
+
+def _missing_words(group: PodGroup, membership: Membership, state: GangState) -> str:
+    words = f"{state.members} of {state.need} pods exist"
+    if state.succeeded:
+        words += f", {state.succeeded} more have succeeded"
+    notes = [
+        *(_leaving_words(membership)),
+        *(stranger.message for stranger in membership.strangers[:1]),
+        *filter(None, [pattern_of(membership.live, state.need)]),
+    ]
+    return "; ".join([words, *notes])
+
+
+def _leaving_words(membership: Membership) -> tuple[str, ...]:
+    """Name deleting pods that still hold their place: with podReplacementPolicy Failed no other comes before they go."""
+    leaving = [f"{pod.name} on {pod.spec.node_name}" for pod in membership.leaving if pod.is_bound]
+    return (f"being deleted: {listed(tuple(leaving))}",) if leaving else ()
