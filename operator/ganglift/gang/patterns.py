@@ -24,14 +24,23 @@ def pattern_of(members: Sequence[Pod], need: int) -> str:
         return ""
     first = members[0]
     owner = first.controller
-    if _JOBSET_EXCLUSIVE in first.metadata.annotations:
-        return "the JobSet makes the rest after the first is scheduled (exclusive-topology): set minCount to 1"
-    if _JOBSET_NAME in first.metadata.labels:
-        return "if the JobSet's startupPolicy is InOrder, set it to AnyOrder"
-    if _LWS_NAME in first.metadata.labels:
-        return "if the LeaderWorkerSet's startupPolicy is LeaderReady, set it to LeaderCreated"
-    if owner is not None and owner.kind == "StatefulSet":
-        return f"if podManagementPolicy of StatefulSet {owner.name} is OrderedReady, set it to Parallel"
-    if _KUBEFLOW_ROLE in first.metadata.labels:
-        return "if a launcher comes only after its workers run, leave it out of minCount"
-    return ""
+    habits = (
+        (
+            _JOBSET_EXCLUSIVE in first.metadata.annotations,
+            "the JobSet makes the rest after the first is scheduled (exclusive-topology): set minCount to 1",
+        ),
+        (_JOBSET_NAME in first.metadata.labels, "if the JobSet's startupPolicy is InOrder, set it to AnyOrder"),
+        (
+            _LWS_NAME in first.metadata.labels,
+            "if the LeaderWorkerSet's startupPolicy is LeaderReady, set it to LeaderCreated",
+        ),
+        (
+            owner is not None and owner.kind == "StatefulSet",
+            "if the StatefulSet's podManagementPolicy is OrderedReady, make it anew with Parallel",
+        ),
+        (
+            _KUBEFLOW_ROLE in first.metadata.labels,
+            "if a launcher comes only after its workers run, leave it out of minCount",
+        ),
+    )
+    return next((words for is_so, words in habits if is_so), "")

@@ -53,8 +53,8 @@ class Reason(StrEnum):
     )
     FOREIGN_GATE = (
         "ForeignGate",
-        "A member carries a scheduling gate of another owner, named in the message. ganglift removes its own gate only, "
-        "and from nobody before every needed member is free of other gates. Ask the owner of that gate.",
+        "A member carries a scheduling gate of another owner, named in the message. ganglift removes its own gate "
+        "only, and from nobody before every needed member is free of other gates. Ask the owner of that gate.",
     )
     OTHER_SCHEDULER = (
         "OtherScheduler",
@@ -136,8 +136,8 @@ class Reason(StrEnum):
     )
     REFUSED = (
         "Refused",
-        "The API server refused an object that the operator wanted to create or change, for example a pod template that "
-        "is not valid. The message has its own words. It is tried again with growing pauses.",
+        "The API server refused an object that the operator wanted to create or change, for example a pod template "
+        "that is not valid. The message has its own words. It is tried again with growing pauses.",
         True,
     )
     WORKLOAD_MISSING = (

@@ -35,7 +35,7 @@ class Life(Enum):
 
 @dataclass(frozen=True)
 class GangState:
-    """Counts are of members. `ready` ones bear our gate and nothing else keeps them; `gated` counts blocked ones too."""
+    """Counts are of members. `ready` ones bear our gate and nothing else; `gated` counts blocked ones too."""
 
     life: Life
     is_gang: bool
@@ -188,6 +188,6 @@ def _missing_words(group: PodGroup, membership: Membership, state: GangState) ->
 
 
 def _leaving_words(membership: Membership) -> tuple[str, ...]:
-    """Name deleting pods that still hold their place: with podReplacementPolicy Failed no other comes before they go."""
+    """Name deleting pods that hold their place: with podReplacementPolicy Failed no other comes before they go."""
     leaving = [f"{pod.name} on {pod.spec.node_name}" for pod in membership.leaving if pod.is_bound]
     return (f"being deleted: {listed(tuple(leaving))}",) if leaving else ()
