@@ -73,7 +73,10 @@ class Reason(StrEnum):
         "The Job is suspended: no pods, no reservation. Set spec.suspend to false to queue the gang again.",
     )
 
+    DELETING = ("Deleting", "The Job or the group is being deleted: nothing of it starts any more.")
+
     # Planning, reserving, lifting.
+    QUEUED = ("Queued", "Enough members exist; the gang waits for the next look at the cluster.")
     UNSCHEDULABLE = (
         "Unschedulable",
         "The members that must start together do not fit on the nodes as they are now. The message says how many fit, "
