@@ -90,6 +90,7 @@ class PodStatus(Model):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     allocated_resources: Quantities = Field(default_factory=dict)
+    resources: Resources | None = None
 
 
 class Pod(Object):

@@ -1,0 +1,52 @@
+"""Which nodes a number of like pods go to.
+
+Like pods pack exactly by counting: a node takes `capacity` of them whatever the others take. The only choice is which
+nodes to use, and it is made so that what is left is worth most to the next gang: nodes that are in use already before
+whole ones, tight holes before wide ones, nodes without scarce devices before those whose devices the pod does not ask
+for, nodes with a PreferNoSchedule taint last. Ties go by name, so that plans are deterministic.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ganglift.plan.shape import Demand
+from ganglift.plan.snapshot import Counts, Room
+
+Order = NDArray[np.intp]
+
+_WHOLE, _WASTES_DEVICES, _SOFT_TAINT = 1, 2, 4
+
+
+def preference(room: Room, demand: Demand, capacity: Counts) -> Order:
+    """Return the nodes that take any pod of the demand, best first."""
+    nodes = np.flatnonzero(capacity)
+    return nodes[np.lexsort((nodes, capacity[nodes], _classes(room, demand)[nodes]))]
+
+
+def pack(capacity: Counts, order: Order, count: int) -> Order:
+    """Return a node for each of `count` like pods, node after node in that order; fewer where there is no more room."""
+    fill = capacity[order]
+    last = int(np.searchsorted(np.cumsum(fill), count)) + 1
+    return np.repeat(order[:last], fill[:last])[:count]
+
+
+def _classes(room: Room, demand: Demand) -> NDArray[np.int64]:
+    """Cost class by node, the lower the better."""
+    snapshot = room.snapshot
+    asked = {name for name, _ in demand.requests}
+    devices = [(name in asked, column) for name, column in snapshot.columns.items() if is_device(name)]
+    classes = np.zeros(len(snapshot.table), np.int64)
+    for is_asked, column in devices:
+        has = snapshot.allocatable[:, column] > 0
+        if is_asked:
+            classes |= np.where(has & (room.used[:, column] == 0), _WHOLE, 0)
+        else:
+            classes |= np.where(has, _WASTES_DEVICES, 0)
+    classes |= np.where(snapshot.table.softly_tainted(demand), _SOFT_TAINT, 0)
+    return classes
+
+
+def is_device(resource: str) -> bool:
+    """Whether a resource is one that vendors define, such as a GPU: scarce, and on some nodes only."""
+    domain, slash, _ = resource.partition("/")
+    return bool(slash) and not domain.endswith("kubernetes.io")

@@ -1,0 +1,66 @@
+"""The plan of all waiting groups at one moment: in queue order, each on the room that the earlier ones left.
+
+    1. room = everything in the snapshot but what groups of lower priority have reserved for themselves
+    2. each gang in order: fits whole and takes its room, or takes nothing
+    3. then members beyond need, one by one, in the same order
+
+Pure and deterministic: the same snapshot and groups, in whatever order they are given, make the same plan.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from ganglift.base.ids import Key
+from ganglift.plan.fit import fit, place, usable_nodes
+from ganglift.plan.queue import Policy, in_order
+from ganglift.plan.request import GroupRequest
+from ganglift.plan.snapshot import Room, Snapshot, Standing
+from ganglift.plan.verdict import Behind, Fits, Placement, PlanResult, Verdict
+
+
+def plan(snapshot: Snapshot, groups: Iterable[GroupRequest], policy: Policy = Policy.BACKFILL) -> PlanResult:
+    """Return a verdict for each group, in queue order, and places for members beyond need where there is room."""
+    queue = in_order(groups)
+    room = Room(snapshot)
+    verdicts: dict[Key, Verdict] = {}
+    for group in _with_reservations_by_priority(room, queue):
+        verdicts[group.key] = _next(room, group, verdicts, policy)
+    extras = {group.key: placed for group in queue if (placed := _extras(room, group, verdicts[group.key]))}
+    return PlanResult(verdicts, extras)
+
+
+def _next(room: Room, group: GroupRequest, verdicts: dict[Key, Verdict], policy: Policy) -> Verdict:
+    if policy is Policy.STRICT and (blocker := next((k for k, v in verdicts.items() if not isinstance(v, Fits)), None)):
+        return Behind(blocker)
+    return fit(room, group)
+
+
+def _with_reservations_by_priority(room: Room, queue: Sequence[GroupRequest]) -> Iterable[GroupRequest]:
+    """Yield the groups in order, each while the room has the reservations of the groups it may not push aside.
+
+    kube-scheduler lets a pod take room that is reserved for lower priority, so a group sees past the reservations of
+    all lower groups; among equals, a reservation stands until its own group is planned.
+    """
+    levels = [list(level) for _, level in groupby(queue, key=lambda group: group.priority)]
+    released: dict[Key, list[Standing]] = {}
+    for level in levels[1:]:
+        for group in level:
+            released[group.key] = room.release(group.own)
+    for level in levels:
+        for group in level:
+            room.retake(released.pop(group.key, ()))
+        yield from level
+
+
+def _extras(room: Room, group: GroupRequest, verdict: Verdict) -> tuple[Placement, ...]:
+    """Place members beyond need, once their gang has its own."""
+    if not isinstance(verdict, Fits):
+        return ()
+    placed = {placement.uid for placement in verdict.placements}
+    rest = [member for member in (*group.members, *group.extras) if member.uid not in placed]
+    usable = usable_nodes(room, group)
+    return tuple(
+        Placement(p.member.uid, room.snapshot.names[p.node])
+        for member in rest
+        for p in place(room, [member], usable, {})
+    )
