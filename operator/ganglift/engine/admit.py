@@ -1,0 +1,208 @@
+"""Admission of one gang that the planner found room for: reserve, confirm, lift.
+
+Each step looks at the world again and ends the admission where it no longer holds. Nothing is undone here: what is
+left reserved is either planned anew or released by the loop, which is also what happens after a crash in the middle.
+
+Invariants kept: I1 (no gate is lifted before need members are reserved and confirmed on room that fits) and I4 (only
+our own gate is removed, only from the pod of that uid).
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ganglift.api.pod import Pod
+from ganglift.base.clock import Clock
+from ganglift.base.ids import Key, Uid
+from ganglift.engine.cache import Cache
+from ganglift.engine.competitors import rival_of
+from ganglift.engine.executor import Executor
+from ganglift.engine.fence import Answer, Fence
+from ganglift.engine.look import member_of
+from ganglift.engine.writes import lift, nominate, rfc3339
+from ganglift.gang.outcome import Lifting, Outcome, Reserved
+from ganglift.kube.client import PatchType
+from ganglift.kube.errors import Conflict, Invalid, KubeError, NotFound, StatusError
+from ganglift.kube.resources import PODS, Ref
+from ganglift.plan.check import still_fits
+from ganglift.plan.shape import shape_of
+from ganglift.plan.verdict import Placement
+from ganglift.plan.words import cause_words
+
+SEEN_TIMEOUT_S = 15.0
+"""How long the watch may take to show our own nominations before the plan is looked at again."""
+
+
+class End(Enum):
+    """How an admission ended."""
+
+    LIFTED = auto()
+    """All gates are off."""
+    LOST = auto()
+    """The room, a member or the wish for the gang went; plan again at once."""
+    REFUSED = auto()
+    """The API server refuses the lift; nothing was lifted. Back off."""
+    NO_FENCE = auto()
+    """There is competition and no fence can be had. Back off."""
+    NO_ANSWER = auto()
+    """There is competition and kube-scheduler did not answer the fence. Back off."""
+    FAILED = auto()
+    """The API server could not be reached or failed. Back off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How it ended and why; `pod` is the one whose lift was refused."""
+
+    end: End
+    message: str = ""
+    pod: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is to be lifted: placements in the order in which each is legal with only the earlier ones bound."""
+
+    key: Key
+    placements: tuple[Placement, ...]
+    is_sequential: bool = False
+    """Members have spread or affinity rules among themselves, so one is lifted after another."""
+
+    @property
+    def uids(self) -> tuple[Uid, ...]:
+        return tuple(placement.uid for placement in self.placements)
+
+
+class _Ended(Exception):
+    """Carries a Result out of a step."""
+
+    def __init__(self, end: End, message: str, pod: str = "") -> None:
+        super().__init__(message)
+        self.result = Result(end, message, pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Takes one intent through the protocol."""
+
+    intent: Intent
+    cache: Cache
+    executor: Executor
+    fence: Fence
+    clock: Clock
+    still_wanted: Callable[[], str]
+    """Says, from the present state of the group, why this intent is no longer right; empty while it is."""
+    report: Callable[[Outcome], None]
+
+    async def run(self) -> Result:
+        """Reserve, confirm, lift; return how it ended."""
+        try:
+            await self._reserve()
+            await self._confirm()
+            await self._lift()
+        except _Ended as ended:
+            return ended.result
+        finally:
+            self.cache.forget(self.intent.uids)
+        return Result(End.LIFTED)
+
+    async def _reserve(self) -> None:
+        """Nominate every member, and wait until the watch shows it."""
+        todo = [(pod, p.node) for pod, p in self._members() if pod.nominated != p.node]
+        answers = await asyncio.gather(*(self._nominate(pod, node) for pod, node in todo), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise _judge(answer)
+        nodes = {p.uid: p.node for p in self.intent.placements}
+        seen = self.cache.expect(nodes, lambda pod: pod.nominated == nodes[pod.uid])
+        if not await seen.wait(SEEN_TIMEOUT_S):
+            raise _Ended(End.LOST, f"{len(seen.waiting)} nominations did not show within {SEEN_TIMEOUT_S:.0f} s")
+        self.report(Reserved(len(nodes)))
+        self._check()
+
+    async def _nominate(self, pod: Pod, node: str) -> None:
+        await self.executor.patch(_ref(pod), nominate(pod, node), PatchType.MERGE, subresource="status")
+
+    async def _confirm(self) -> None:
+        """Make sure that kube-scheduler knows of the nominations and that the plan still holds."""
+        since = max(self.cache.nominated_at(uid) for uid in self.intent.uids)
+        if (rival := rival_of(self.cache, self.intent.placements, since)) is not None:
+            self.report(Reserved(len(self.intent.placements), str(rival)))
+            passage = await self.fence.passed(str(rival))
+            if passage.answer is Answer.UNAVAILABLE:
+                raise _Ended(End.NO_FENCE, passage.message)
+            if passage.answer is Answer.NO_ANSWER:
+                raise _Ended(End.NO_ANSWER, passage.message)
+        self._check()
+
+    def _check(self) -> None:
+        """End the admission unless the gang is still wanted, all nominations stand and each member still fits."""
+        if why := self.still_wanted():
+            raise _Ended(End.LOST, why)
+        for pod, placement in self._members():
+            if pod.nominated != placement.node:
+                raise _Ended(End.LOST, f"the nomination of {pod.name} to {placement.node} is gone")
+        assignment = [(member_of(pod), placement.node) for pod, placement in self._members()]
+        lowest = min(pod.spec.priority for pod, _ in self._members())
+        broken = still_fits(self.cache.books.snapshot(), assignment, self.cache.reserved_below(lowest))
+        if broken:
+            causes = ", ".join(map(cause_words, broken[0].causes)) or "it is gone"
+            raise _Ended(End.LOST, f"the room on {broken[0].node} is gone: {causes}")
+
+    async def _lift(self) -> None:
+        """Remove our gate from all members, after a dry run of one member of each template."""
+        members = [pod for pod, _ in self._members()]
+        for pod in _one_of_each(members):
+            await self._lift_one(pod, dry_run=True)
+        self.report(Lifting(0, len(members)))
+        self._check()
+        self.cache.lifting(self.intent.uids)
+        if self.intent.is_sequential:
+            for pod in members:
+                await self._lift_one(pod)
+            return
+        answers = await asyncio.gather(*(self._lift_one(pod) for pod in members), return_exceptions=True)
+        # Some gates are off by now: what failed is for settling to repair, so only a fault of ours is raised.
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, _Ended):
+                raise answer
+        uids = self.intent.uids
+        await self.cache.expect(uids, lambda pod: not pod.has_gate).wait(SEEN_TIMEOUT_S)
+
+    async def _lift_one(self, pod: Pod, *, dry_run: bool = False) -> None:
+        at = rfc3339(self.clock.now())
+        try:
+            await self.executor.patch(_ref(pod), lift(pod, at), PatchType.STRATEGIC, dry_run=dry_run)
+        except (Conflict, NotFound) as error:
+            raise _Ended(End.LOST, str(error)) from error
+        except StatusError as error:
+            raise _Ended(End.REFUSED, error.message, pod.name) from error
+        except KubeError as error:
+            raise _Ended(End.FAILED, str(error)) from error
+
+    def _members(self) -> Iterable[tuple[Pod, Placement]]:
+        """Each member as the cache shows it now; ends the admission where one has gone."""
+        for placement in self.intent.placements:
+            pod = self.cache.pods.get(placement.uid)
+            if pod is None or pod.is_deleting:
+                raise _Ended(End.LOST, f"a member is gone before its gate was lifted: {placement.uid}")
+            yield pod, placement
+
+
+def _judge(error: BaseException) -> BaseException:
+    """Turn a failed nomination into how the admission ends; 409, 422 and 404 are answers, not errors."""
+    if isinstance(error, Conflict | Invalid | NotFound):
+        return _Ended(End.LOST, str(error))
+    if isinstance(error, KubeError):
+        return _Ended(End.FAILED, str(error))
+    return error
+
+
+def _ref(pod: Pod) -> Ref:
+    return Ref(PODS, pod.name, pod.metadata.namespace)
+
+
+def _one_of_each(pods: Iterable[Pod]) -> Iterable[Pod]:
+    """One pod for each shape: pods of one template are refused or taken alike."""
+    return {shape_of(pod): pod for pod in pods}.values()

@@ -1,0 +1,269 @@
+"""What the watch has shown of pods and nodes, indexed for the questions that the loop asks.
+
+The cache is written by the two informers only. It keeps the planner's books in step with each event, so that a
+snapshot costs an array copy, and it numbers the events: since kube-scheduler reads pods from the same ordered stream,
+a pod that became schedulable after a nomination was seen can't take the nominated room.
+
+Beside what the API shows it holds *assumptions*: a node planned for a pod whose nomination the watch has not shown yet.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from ganglift.api.names import DEFAULT_SCHEDULER
+from ganglift.api.node import Node
+from ganglift.api.pod import Pod
+from ganglift.base.ids import Key, Uid
+from ganglift.plan.books import Books, Kind
+
+
+class Listener(Protocol):
+    """Who wants to know when it is time to look again."""
+
+    def group_changed(self, key: Key) -> None:
+        """A pod that bears this group's label came, changed or went."""
+        ...
+
+    def capacity_grew(self) -> None:
+        """Something ended, came or changed so that a gang may fit that did not."""
+        ...
+
+
+class Expectation:
+    """Waits for the watch to show something of each of a set of pods; a pod that goes is no longer waited for."""
+
+    def __init__(self, uids: Iterable[Uid], met: Callable[[Pod], bool]) -> None:
+        self.waiting = set(uids)
+        self._met = met
+        self._done = asyncio.Event()
+
+    def see(self, uid: Uid, pod: Pod | None) -> None:
+        if uid in self.waiting and (pod is None or self._met(pod)):
+            self.waiting.discard(uid)
+        if not self.waiting:
+            self._done.set()
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Return whether all was seen in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._done.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class Cache:
+    """Pods and nodes as last shown by the watch. Not thread-safe: one event loop writes and reads it."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.books = Books()
+        self.pods: dict[Uid, Pod] = {}
+        self.sequence = 0
+        """Number of the last pod event."""
+        self._listener = listener
+        self._by_group: dict[Key, dict[Uid, Pod]] = {}
+        self._loose: dict[Uid, int] = {}
+        self._nominated_at: dict[Uid, int] = {}
+        self._assumed: dict[Uid, str] = {}
+        self._reserved: set[Uid] = set()
+        self._lifting: set[Uid] = set()
+        self._expectations: list[Expectation] = []
+
+    # Questions
+
+    def pods_of(self, key: Key) -> tuple[Pod, ...]:
+        """All pods that bear the group's label."""
+        return tuple(self._by_group.get(key, {}).values())
+
+    def reserved(self) -> int:
+        """How many gated pods hold a nomination, seen or assumed."""
+        return len(self._reserved)
+
+    def groups(self) -> tuple[Key, ...]:
+        """All groups that some pod names."""
+        return tuple(self._by_group)
+
+    def loose(self) -> Iterable[tuple[Pod, int]]:
+        """Pods that kube-scheduler may bind at any moment, each with the event number since when it may."""
+        return ((self.pods[uid], since) for uid, since in self._loose.items())
+
+    def nominated_at(self, uid: Uid) -> int:
+        """Event number at which the pod's present nomination was first seen; the newest number if it has none."""
+        return self._nominated_at.get(uid, self.sequence)
+
+    def planned_node(self, pod: Pod) -> str:
+        """The node that room is kept on for the pod, seen or assumed; empty if there is none."""
+        return self._assumed.get(pod.uid) or pod.nominated
+
+    # Assumptions
+
+    def assume(self, uid: Uid, node: str) -> None:
+        """Count the pod on a node from now on, until the watch shows the nomination or `forget` is called."""
+        self._assumed[uid] = node
+        if (pod := self.pods.get(uid)) is not None:
+            self._account(pod)
+
+    def lifting(self, uids: Iterable[Uid]) -> None:
+        """Count reserved pods as lifted from now on, though the watch still shows their gate."""
+        for uid in uids:
+            if (pod := self.pods.get(uid)) is not None:
+                self._lifting.add(uid)
+                self._account(pod)
+
+    def forget(self, uids: Iterable[Uid]) -> None:
+        """Take assumptions back; what the API shows of the pods counts again."""
+        for uid in uids:
+            self._lifting.discard(uid)
+            self._assumed.pop(uid, None)
+            if (pod := self.pods.get(uid)) is not None:
+                self._account(pod)
+
+    def reserved_below(self, priority: int) -> tuple[Uid, ...]:
+        """Reservations that a gang of this priority need not respect, since kube-scheduler would not."""
+        return tuple(uid for uid in self._reserved if self.pods[uid].spec.priority < priority)
+
+    def expect(self, uids: Iterable[Uid], met: Callable[[Pod], bool], *, may_come: bool = False) -> Expectation:
+        """Return a wait for the watch to show each of these pods in a state.
+
+        Pods already in it are not waited for, nor those that are gone, unless they `may_come`.
+        """
+        expectation = Expectation(uids, met)
+        for uid in tuple(expectation.waiting):
+            if (pod := self.pods.get(uid)) is not None or not may_come:
+                expectation.see(uid, pod)
+        self._expectations = [e for e in self._expectations if e.waiting]
+        self._expectations.append(expectation)
+        return expectation
+
+    # Pod events
+
+    def replace_pods(self, pods: Iterable[Pod]) -> None:
+        """Take a full list: pods not in it are gone."""
+        listed = {pod.uid: pod for pod in pods}
+        for gone in [pod for uid, pod in self.pods.items() if uid not in listed]:
+            self.delete_pod(gone)
+        for pod in listed.values():
+            self.upsert_pod(pod)
+
+    def upsert_pod(self, pod: Pod) -> None:
+        """Take a pod that was made or changed."""
+        self.sequence += 1
+        old = self.pods.get(pod.uid)
+        self.pods[pod.uid] = pod
+        self._index(pod, old)
+        if self._assumed.get(pod.uid) and (pod.is_bound or pod.nominated == self._assumed[pod.uid]):
+            del self._assumed[pod.uid]
+        self._account(pod)
+        self._tell(pod.uid, pod)
+
+    def delete_pod(self, pod: Pod) -> None:
+        """Take the end of a pod."""
+        self.sequence += 1
+        old = self.pods.pop(pod.uid, None)
+        if old is None:
+            return
+        for index in (self._loose, self._nominated_at, self._assumed):
+            index.pop(pod.uid, None)
+        self._reserved.discard(pod.uid)
+        self._lifting.discard(pod.uid)
+        if (key := old.group) is not None:
+            self._leave(key, old.uid)
+            self._listener.group_changed(key)
+        if self.books.remove(pod.uid):
+            self._listener.capacity_grew()
+        self._tell(pod.uid, None)
+
+    # Node events
+
+    def replace_nodes(self, nodes: Iterable[Node]) -> None:
+        """Take a full list: nodes not in it are gone."""
+        listed = {node.name: node for node in nodes}
+        for name in [name for name in self.books.node_names() if name not in listed]:
+            self.books.remove_node(name)
+        for node in listed.values():
+            self.upsert_node(node)
+
+    def upsert_node(self, node: Node) -> None:
+        """Take a node that was made or changed; a heartbeat that changes nothing for placement wakes nobody."""
+        if self.books.set_node(node):
+            self._listener.capacity_grew()
+
+    def delete_node(self, node: Node) -> None:
+        """Take the end of a node. Pods that name it are kept in the books: they count again if the name returns."""
+        self.books.remove_node(node.name)
+        self._listener.capacity_grew()
+
+    # Internals
+
+    def _index(self, pod: Pod, old: Pod | None) -> None:
+        if old is not None and old.group != pod.group and old.group is not None:
+            self._leave(old.group, pod.uid)
+            self._listener.group_changed(old.group)
+        if pod.group is not None:
+            self._by_group.setdefault(pod.group, {})[pod.uid] = pod
+            self._listener.group_changed(pod.group)
+        if _is_loose(pod):
+            self._loose.setdefault(pod.uid, self.sequence)
+        else:
+            self._loose.pop(pod.uid, None)
+        if not pod.nominated:
+            self._nominated_at.pop(pod.uid, None)
+        elif old is None or old.nominated != pod.nominated:
+            self._nominated_at[pod.uid] = self.sequence
+
+    def _account(self, pod: Pod) -> None:
+        place = self._place(pod)
+        if place is not None and place[1] is Kind.RESERVED:
+            self._reserved.add(pod.uid)
+        else:
+            self._reserved.discard(pod.uid)
+        before = self.books.node_of(pod.uid)
+        if place is None:
+            self.books.remove(pod.uid)
+        else:
+            self.books.place(pod, *place)
+        if before is not None and (place is None or place[0] != before):
+            self._listener.capacity_grew()
+
+    def _place(self, pod: Pod) -> tuple[str, Kind] | None:
+        if pod.is_over:
+            return None
+        if pod.is_bound:
+            return pod.spec.node_name, Kind.TERMINATING if pod.is_deleting else Kind.BOUND
+        if node := self.planned_node(pod):
+            return node, Kind.RESERVED if pod.is_gated and pod.uid not in self._lifting else Kind.LIFTED
+        if not pod.is_gated and (node := pinned_node(pod)):
+            return node, Kind.PINNED
+        return None
+
+    def _leave(self, key: Key, uid: Uid) -> None:
+        pods = self._by_group.get(key, {})
+        pods.pop(uid, None)
+        if not pods:
+            self._by_group.pop(key, None)
+
+    def _tell(self, uid: Uid, pod: Pod | None) -> None:
+        for expectation in self._expectations:
+            expectation.see(uid, pod)
+
+
+def pinned_node(pod: Pod) -> str:
+    """The one node that the pod's affinity names by `metadata.name`, as a DaemonSet's pods do; empty if none."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
+    names = {
+        field.values
+        for term in terms
+        for field in term.match_fields
+        if (field.key, field.operator) == ("metadata.name", "In")
+    }
+    only = names.pop() if len(names) == 1 and len(terms) == 1 else ()
+    return only[0] if len(only) == 1 else ""
+
+
+def _is_loose(pod: Pod) -> bool:
+    return not (
+        pod.is_bound or pod.is_gated or pod.is_over or pod.is_deleting or pod.spec.scheduler_name != DEFAULT_SCHEDULER
+    )

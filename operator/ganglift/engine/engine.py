@@ -1,0 +1,279 @@
+"""The loop: looks at the groups that something happened to, asks the planner, starts what follows.
+
+One pass, in order:
+
+    1. take        the groups that are due: changed, timed, or all that wait if capacity grew
+    2. look        sort their pods, count, say what is missing
+    3. settle      partial gangs: repair or take back; free pods that wait for no gang
+    4. plan        all that wait for room, in queue order, on one snapshot, in a worker thread
+    5. admit       start reserve, confirm, lift for each that fits; release what no plan wants any more
+    6. show        status and events
+
+What takes time (steps 3 and 5) runs as one task per group, during which the group is left alone; its reservations count
+in the books meanwhile. Everything is decided from the present state of the cache: an event only says that it is time to
+look, and a slow sweep looks without one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from ganglift.api.job import BatchJob
+from ganglift.api.scheduling import PodGroup
+from ganglift.base.clock import Clock
+from ganglift.base.ids import Key, Uid
+from ganglift.base.settings import Settings
+from ganglift.engine.backoff import Backoff
+from ganglift.engine.cache import Cache
+from ganglift.engine.entry import Entry
+from ganglift.engine.executor import Executor, NotLeading
+from ganglift.engine.fence import Fence
+from ganglift.engine.jobs import Jobs
+from ganglift.engine.look import look_at
+from ganglift.engine.report import Report
+from ganglift.engine.settle import Repair, Situation, TakeBack, settle
+from ganglift.engine.work import GroupWork
+from ganglift.gang.outcome import Settling, Unschedulable
+from ganglift.kube.errors import KubeError
+from ganglift.plan.plan import plan
+from ganglift.plan.queue import Policy
+from ganglift.plan.verdict import Fits, Placement
+from ganglift.plan.words import words_of
+
+log = logging.getLogger(__name__)
+
+COALESCE_S = 0.005
+"""A burst of events is one pass, at this cost in latency."""
+
+
+class Engine:
+    """Gangs of one cluster. The handlers tell it of groups and Jobs, the informers tell its cache of pods and nodes."""
+
+    def __init__(self, settings: Settings, executor: Executor, clock: Clock) -> None:
+        self.settings = settings
+        self.executor = executor
+        self.cache = Cache(self)
+        self.fence = Fence(settings.namespace, self.cache, executor, clock)
+        self.jobs = Jobs()
+        self.entries: dict[Key, Entry] = {}
+        self._clock = clock
+        self._policy = Policy(settings.queue_policy)
+        self._report = Report(executor, clock, self._later)
+        self._work = GroupWork(
+            settings, self.cache, self.jobs, executor, self.fence, clock, self._look, self._report.show
+        )
+        self._due: set[Key] = set()
+        self._grew = False
+        self._wake = asyncio.Event()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    # What happens in the cluster
+
+    def group_changed(self, key: Key) -> None:
+        """A pod that bears the group's label, or something else its plan depends on, has changed."""
+        if (entry := self.entries.get(key)) is not None:
+            entry.wants_plan = True
+            self._mark(key)
+
+    def capacity_grew(self) -> None:
+        """Look again at all that wait."""
+        self._grew = True
+        self._wake.set()
+
+    def set_group(self, group: PodGroup) -> None:
+        """Take a group that was made or changed."""
+        entry = self.entries.get(group.key)
+        if entry is None or entry.group.uid != group.uid:
+            self.drop_group(group.key)
+            backoff = Backoff(self.settings.backoff_base, self.settings.backoff_max)
+            self.entries[group.key] = Entry(group, backoff)
+        elif _is_newer(group, entry.group):
+            entry.wants_plan |= group.metadata.generation != entry.group.metadata.generation
+            entry.group = group
+        self._mark(group.key)
+
+    def drop_group(self, key: Key) -> None:
+        """Take the end of a group; what is under way for it ends at its next check."""
+        if (entry := self.entries.pop(key, None)) is not None:
+            entry.is_dropped = True
+            self._report.forget(key)
+
+    def set_job(self, job: BatchJob) -> None:
+        """Take a batch/v1 Job whose pods bear a group's label."""
+        for key in self.jobs.put(job):
+            self.group_changed(key)
+
+    def drop_job(self, uid: Uid) -> None:
+        """Take the end of a batch/v1 Job."""
+        for key in self.jobs.drop(uid):
+            self.group_changed(key)
+
+    # The loop
+
+    async def run(self) -> None:
+        """Work until cancelled. The cache must have its first full lists of pods and nodes."""
+        await self.fence.provide()
+        async with asyncio.TaskGroup() as self._tasks:
+            self._tasks.create_task(self._sweep(), name="sweep")
+            self._tasks.create_task(self._report.run(), name="report")
+            while True:
+                await self._wake.wait()
+                await self._clock.sleep(COALESCE_S)
+                self._wake.clear()
+                await self._pass()
+
+    async def _sweep(self) -> None:
+        """Back up every event: look at everything once in a while."""
+        while True:
+            for key in self.entries:
+                self._mark(key)
+            await self.fence.sweep()
+            await self._clock.sleep(self.settings.sweep_interval)
+
+    async def _pass(self) -> None:
+        due, grew = self._take()
+        for entry in due:
+            self._look(entry)
+            self._settle(entry)
+        waiting = self._waiting(grew)
+        if waiting:
+            await self._plan(waiting)
+        for entry in due:
+            self._release(entry)
+            self._report.show(entry)
+
+    def _take(self) -> tuple[list[Entry], bool]:
+        """Take the groups that are due. More capacity ends waits, so all groups are due then."""
+        grew, self._grew = self._grew, False
+        due, self._due = self._due, set()
+        if grew:
+            due |= self.entries.keys()
+            for entry in self.entries.values():
+                entry.backoff.wake()
+        return [self.entries[key] for key in sorted(due) if key in self.entries], grew
+
+    def _look(self, entry: Entry) -> None:
+        """Look at a group's pods now."""
+        look = look_at(entry.group, self.cache.pods_of(entry.key), self.jobs.of_group(entry.key))
+        entry.look = look
+        if look.waiting is not None:
+            entry.outcome = look.waiting
+        elif look.state.is_whole:
+            entry.outcome = None
+            entry.backoff.reset()
+
+    def _settle(self, entry: Entry) -> None:
+        """Start what a partial gang needs, and free pods that wait for no gang."""
+        look = entry.look
+        if look is None or entry.is_busy:
+            return
+        if freed := look.freed:
+            self._start(entry, self._work.free(freed), "free")
+        elif look.is_partial:
+            self._settle_partial(entry)
+        else:
+            entry.unrepairable_since = None
+
+    def _settle_partial(self, entry: Entry) -> None:
+        assert entry.look is not None
+        now = self._clock.monotonic()
+        since = entry.unrepairable_since
+        situation = Situation(
+            snapshot=self.cache.books.snapshot(),
+            now=self._clock.now(),
+            planned=self._work.planned,
+            avoid=entry.avoided_nodes(now),
+            unrepairable_for_s=now - since if since is not None else 0.0,
+            may_repair=entry.repaired_at != self.cache.books.version,
+        )
+        step = settle(entry.look, situation)
+        entry.unrepairable_since = (since or now) if step.is_without_place else None
+        match step:
+            case Repair():
+                entry.repaired_at = self.cache.books.version
+                self._start(entry, self._work.repair(entry, step), "repair")
+            case TakeBack():
+                self._start(entry, self._work.take_back(entry, step), "take back")
+            case _:
+                self._later(entry, step.wait_s(situation.now))
+        if entry.look.state.to_place == 0:
+            entry.outcome = Settling(entry.look.state.scheduled, entry.look.state.need, step.trouble)
+
+    def _waiting(self, grew: bool) -> list[Entry]:
+        """Return the groups to plan now; under the strict policy one that is not due may still be in the way."""
+        now = self._clock.monotonic()
+        ready = [entry for entry in self.entries.values() if entry.is_ready and not entry.backoff.is_waiting(now)]
+        due = [entry for entry in ready if grew or entry.wants_plan]
+        return ready if due and self._policy is Policy.STRICT else due
+
+    async def _plan(self, waiting: list[Entry]) -> None:
+        """Ask the planner about all of these at once, and start those that fit."""
+        now = self._clock.monotonic()
+        requests = [entry.look.request(entry.avoided_nodes(now)) for entry in waiting if entry.look is not None]
+        by_key = {entry.key: entry for entry in waiting}
+        for entry in waiting:
+            entry.wants_plan = False
+        result = await asyncio.to_thread(plan, self.cache.books.snapshot(), requests, self._policy)
+        for key, verdict in result.verdicts.items():
+            entry = by_key[key]
+            if entry.is_dropped or entry.is_busy:
+                continue
+            if isinstance(verdict, Fits):
+                self._admit(entry, verdict.placements or result.extras.get(key, ()))
+            else:
+                entry.outcome = Unschedulable(words_of(verdict))
+
+    def _admit(self, entry: Entry, placements: tuple[Placement, ...]) -> None:
+        """Start the admission of a plan, unless too many reservations stand already: then plan again when some go."""
+        if not placements:
+            return
+        standing = self.cache.reserved()
+        if standing and standing + len(placements) > self.settings.max_reserved:
+            entry.wants_plan = True
+            return
+        for place in placements:
+            self.cache.assume(place.uid, place.node)
+        self._start(entry, self._work.admit(entry, placements), "admit")
+
+    def _release(self, entry: Entry) -> None:
+        """Give back room kept for gated members that no admission is under way for."""
+        if entry.is_busy or entry.look is None:
+            return
+        kept = [pod for pod in entry.look.membership.gated if pod.nominated]
+        if kept and not entry.wants_plan:
+            self._start(entry, self._work.release(kept), "release")
+
+    # Tasks
+
+    def _start(self, entry: Entry, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Run what takes time for a group; look at the group again when it is done."""
+        assert self._tasks is not None
+        entry.task = self._tasks.create_task(self._guard(entry, work), name=f"{name} {entry.key}")
+
+    async def _guard(self, entry: Entry, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except NotLeading:
+            return
+        except KubeError as error:
+            log.warning("a step failed and is tried again", extra={"gang": str(entry.key), "error": str(error)})
+            entry.backoff.fail(self._clock.monotonic())
+        finally:
+            entry.task = None
+            self.group_changed(entry.key)
+            if (wait := entry.backoff.until - self._clock.monotonic()) > 0:
+                self._later(entry, wait)
+
+    def _later(self, entry: Entry, delay_s: float) -> None:
+        """Look at a group again in a while."""
+        asyncio.get_running_loop().call_later(max(delay_s, 0.0), self._mark, entry.key)
+
+    def _mark(self, key: Key) -> None:
+        self._due.add(key)
+        self._wake.set()
+
+
+def _is_newer(group: PodGroup, known: PodGroup) -> bool:
+    """Whether the watch shows a later version than the one known; our own status writes are known before it does."""
+    return int(group.metadata.resource_version or 0) >= int(known.metadata.resource_version or 0)

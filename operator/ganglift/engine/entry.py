@@ -1,0 +1,55 @@
+"""What the engine remembers of a group beside the API. All of it may be lost: the next look makes it anew (I5)."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from ganglift.api.scheduling import PodGroup
+from ganglift.base.ids import Key, NodeName
+from ganglift.engine.backoff import Backoff
+from ganglift.engine.look import Look
+from ganglift.gang.outcome import Outcome
+
+
+@dataclass(slots=True)
+class Entry:
+    """A group known to the loop."""
+
+    group: PodGroup
+    backoff: Backoff
+    look: Look | None = None
+    outcome: Outcome | None = None
+    """What came of the last step; status shows it."""
+    task: "asyncio.Task[None] | None" = None
+    """What is under way for this group: an admission, a repair, a take-back, a release. One at a time."""
+    wants_plan: bool = True
+    """Something about the group has changed since its last verdict."""
+    losses: int = 0
+    """Admissions in a row that lost their room on the way."""
+    avoided: dict[NodeName, float] = field(default_factory=dict)
+    """Nodes that refused a member, each with the monotonic time until which it is not chosen again."""
+    unrepairable_since: float | None = None
+    is_dropped: bool = False
+    """The group is gone from the API; what is under way for it ends at its next check."""
+    repaired_at: int = -1
+    """Version of the books that the last repair was planned on: one repair for each state of the world."""
+
+    @property
+    def key(self) -> Key:
+        return self.group.key
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met."""
+        look = self.look
+        if look is None or look.waiting is not None or self.is_busy or not look.membership.gated:
+            return False
+        return look.state.to_place > 0 or look.state.is_whole
+
+    @property
+    def is_busy(self) -> bool:
+        return self.task is not None
+
+    def avoided_nodes(self, now: float) -> frozenset[NodeName]:
+        """Return the nodes not to use at this time."""
+        self.avoided = {node: until for node, until in self.avoided.items() if until > now}
+        return frozenset(self.avoided)

@@ -1,0 +1,110 @@
+"""One look at a group: what the cache shows of it now, sorted by `gang`, and what it asks of the planner."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ganglift.api.job import BatchJob
+from ganglift.api.names import LIFTED_AT
+from ganglift.api.pod import Pod
+from ganglift.api.scheduling import PodGroup
+from ganglift.base.ids import NodeName, Uid
+from ganglift.gang.membership import Membership, child_of, creation_order, members_of
+from ganglift.gang.need import need_of
+from ganglift.gang.outcome import Waiting
+from ganglift.gang.state import GangState, gather, observe
+from ganglift.plan.request import GroupRequest, Member
+from ganglift.plan.shape import shape_of
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A group as it stands: its child Job if it has one, its members by what they count as, and its state.
+
+    `waiting` says what keeps it from being planned, None if enough members are ready.
+    """
+
+    group: PodGroup
+    child: BatchJob | None
+    membership: Membership
+    state: GangState
+    waiting: Waiting | None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some members are past the gate and fewer than need are bound: the state that must not last."""
+        return self.state.lifted + self.state.scheduled > 0 and self.state.scheduled < self.state.need
+
+    @property
+    def freed(self) -> tuple[Pod, ...]:
+        """Gated pods that wait for no gang: of a basic group, of one that is over, or let in by mistake."""
+        strangers = tuple(
+            stranger.pod for stranger in self.membership.strangers if stranger.is_free and stranger.pod.has_gate
+        )
+        runs_freely = not self.state.is_gang or self.state.life.is_over
+        return (*strangers, *(self.membership.gated if runs_freely else ()))
+
+    @property
+    def priority(self) -> int:
+        """What kube-scheduler defends the gang's room at: the lowest priority among the members."""
+        return min((pod.spec.priority for pod in self.membership.live), default=self.group.spec.priority or 0)
+
+    @property
+    def progressed_at(self) -> datetime | None:
+        """When the last member was bound or, if later, lifted: timeouts run from here, also for a new process."""
+        times = [lifted_at(pod) for pod in (*self.membership.lifted, *self.membership.bound)]
+        times += [bound_at(pod) for pod in self.membership.bound]
+        return max((time for time in times if time is not None), default=None)
+
+    def request(self, avoid: Iterable[str] = ()) -> GroupRequest:
+        """Return what the planner is to find room for: need first, members beyond it where there is room."""
+        gated = self.membership.gated
+        return GroupRequest(
+            key=self.group.key,
+            uid=self.group.uid,
+            need=self.state.to_place,
+            members=tuple(member_of(pod) for pod in gated),
+            priority=self.priority,
+            created=_epoch(self.group.metadata.creation_timestamp),
+            topology=self.group.spec.topology,
+            anchors=self.anchors(),
+            avoid=frozenset(NodeName(node) for node in avoid),
+            own=frozenset(pod.uid for pod in gated),
+        )
+
+    def anchors(self) -> dict[Uid, NodeName]:
+        """Nodes of members that hold a place already."""
+        bound = {pod.uid: NodeName(pod.spec.node_name) for pod in self.membership.bound}
+        return bound | {pod.uid: NodeName(pod.nominated) for pod in self.membership.lifted if pod.nominated}
+
+
+def look_at(group: PodGroup, pods: Iterable[Pod], jobs: Iterable[BatchJob]) -> Look:
+    """Return how a group stands, from the pods that bear its label and the Jobs whose pods do."""
+    child = child_of(group, jobs)
+    membership = members_of(group, pods, child)
+    state = observe(group, membership, need_of(group, child, membership), child)
+    return Look(group, child, membership, state, gather(group, membership, state))
+
+
+def member_of(pod: Pod) -> Member:
+    """Return the pod as the planner is asked about it."""
+    return Member(pod.uid, pod.name, shape_of(pod), _epoch(creation_order(pod)[0]))
+
+
+def lifted_at(pod: Pod) -> datetime | None:
+    """Return when we lifted the pod's gate, None if that is not noted."""
+    text = pod.metadata.annotations.get(LIFTED_AT)
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+def bound_at(pod: Pod) -> datetime | None:
+    """Return when the pod was bound, to the second, as its condition says."""
+    scheduled = pod.condition("PodScheduled")
+    return scheduled.last_transition_time if scheduled is not None and scheduled.is_true else None
+
+
+def _epoch(time: datetime | None) -> int:
+    return int(time.timestamp()) if time else 0

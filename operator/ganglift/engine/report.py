@@ -1,0 +1,131 @@
+"""Writes the status of groups, and one event per transition.
+
+A status is computed when its turn comes, so what is written is the newest, one write per group at a time. A change of
+condition is written at once; counts that alone have moved wait a little, so that a gang of 500 starting costs a few
+writes. An unchanged status is not written (I8).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ganglift.api.scheduling import PodGroup, PodGroupStatus
+from ganglift.base.clock import Clock
+from ganglift.base.ids import Key
+from ganglift.engine.entry import Entry
+from ganglift.engine.executor import Executor, NotLeading, ref_of
+from ganglift.gang.actions import Kind
+from ganglift.gang.status import recheck_at, status_of, status_patch, transitions
+from ganglift.kube.client import PatchType
+from ganglift.kube.errors import Conflict, KubeError, NotFound
+
+log = logging.getLogger(__name__)
+
+COUNTS_EVERY_S = 0.5
+"""How often counts alone are written at most, for one group."""
+RETRY_S = 1.0
+WRITERS = 8
+
+
+@dataclass(slots=True)
+class Report:
+    """Status writer of all groups; `later` looks at a group again after a time."""
+
+    executor: Executor
+    clock: Clock
+    later: Callable[[Entry, float], None]
+    _pending: dict[Key, Entry] = field(default_factory=dict)
+    _writing: set[Key] = field(default_factory=set)
+    _written_at: dict[Key, float] = field(default_factory=dict)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def show(self, entry: Entry) -> None:
+        """Have the group's status brought up to date soon."""
+        if entry.look is not None:
+            self._pending[entry.key] = entry
+            self._wake.set()
+
+    def forget(self, key: Key) -> None:
+        """Drop what is known of a group that is gone."""
+        self._pending.pop(key, None)
+        self._written_at.pop(key, None)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as writers:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                for key in [key for key in self._pending if key not in self._writing]:
+                    if len(self._writing) >= WRITERS:
+                        break
+                    entry = self._pending.pop(key)
+                    if (status := self._due(entry)) is not None:
+                        self._writing.add(key)
+                        writers.create_task(self._write(entry, status), name=f"status {key}")
+
+    def _due(self, entry: Entry) -> PodGroupStatus | None:
+        """Return the status to write now, None if there is nothing to write or counts alone must wait."""
+        if entry.look is None or entry.is_dropped:
+            return None
+        now = self.clock.now()
+        status = status_of(
+            entry.group,
+            entry.look.state,
+            entry.outcome,
+            now,
+            child_uid=entry.look.child.uid if entry.look.child else None,
+            priority=entry.look.priority,
+        )
+        if (again := recheck_at(status)) is not None:
+            self.later(entry, (again - now).total_seconds())
+        if status == entry.group.status:
+            return None
+        wait = self._written_at.get(entry.key, 0.0) + COUNTS_EVERY_S - self.clock.monotonic()
+        if wait > 0 and _says(status) == _says(entry.group.status):
+            self.later(entry, wait)
+            return None
+        return status
+
+    async def _write(self, entry: Entry, status: PodGroupStatus) -> None:
+        key, group = entry.key, entry.group
+        try:
+            patch = status_patch(group, status)
+            if patch is not None:
+                answer = await self.executor.patch(
+                    ref_of(Kind.POD_GROUP, key), patch.body, PatchType(patch.type.value), subresource="status"
+                )
+                self._take(entry, PodGroup.model_validate(answer))
+                for event in transitions(group, status):
+                    self.executor.announce(event)
+        except Conflict:
+            await self._refresh(entry)
+        except (NotFound, NotLeading):
+            pass
+        except KubeError as error:
+            log.warning("status not written, tried again", extra={"gang": str(key), "error": str(error)})
+            self.later(entry, RETRY_S)
+        finally:
+            self._writing.discard(key)
+            self._written_at[key] = self.clock.monotonic()
+            self._wake.set()
+
+    async def _refresh(self, entry: Entry) -> None:
+        """Someone else wrote to the group: read it, and compute its status anew."""
+        try:
+            self._take(entry, PodGroup.model_validate(await self.executor.read(ref_of(Kind.POD_GROUP, entry.key))))
+        except KubeError as error:
+            log.info("group could not be read again", extra={"gang": str(entry.key), "error": str(error)})
+        self.later(entry, 0.0)
+
+    @staticmethod
+    def _take(entry: Entry, group: PodGroup) -> None:
+        if group.uid == entry.group.uid:
+            entry.group = group
+
+
+def _says(status: PodGroupStatus) -> tuple[object, ...]:
+    """What of a status people and programs wait for: all but the counts."""
+    conditions = tuple((c.type, c.status, c.reason, c.message) for c in status.conditions)
+    return (status.phase, status.need, status.child_uid, status.scheduled_time, status.observed_generation, conditions)
