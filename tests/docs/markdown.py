@@ -1,7 +1,9 @@
 """The documentation as data: its tables, code blocks, headings and links."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -16,10 +18,11 @@ _PARSER = MarkdownIt("commonmark").enable("table")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of code; `line` is that of its fence, counted from 1."""
+    """A fenced block of code; `line` is that of its fence, counted from 1, `section` the heading it stands under."""
 
     page: Path
     line: int
+    section: str
     language: str
     text: str
 
@@ -33,11 +36,28 @@ def tokens(page: Path) -> list[Token]:
 
 def blocks(page: Path, *languages: str) -> list[Block]:
     """Return the page's fenced blocks, of these languages where any is given."""
-    return [
-        Block(page, (token.map or [0])[0] + 1, token.info, token.content)
-        for token in tokens(page)
-        if token.type == "fence" and (not languages or token.info in languages)
-    ]
+    found, section, is_heading = [], "", False
+    for token in tokens(page):
+        if is_heading:
+            section = token.content
+        is_heading = token.type == "heading_open"
+        if token.type == "fence" and (not languages or token.info in languages):
+            found.append(Block(page, (token.map or [0])[0] + 1, section, token.info, token.content))
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the fragments that a link into the page can have, as GitHub makes them of its headings."""
+    parsed = tokens(page)
+    headings = [text.content for token, text in pairwise(parsed) if token.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(page: Path) -> list[str]:
+    """Return the targets of all links and images, as written."""
+    children = [child for token in tokens(page) for child in token.children or []]
+    targets = [child.attrGet("href") or child.attrGet("src") for child in children]
+    return [str(target) for target in targets if target]
 
 
 def table(page: Path, first_heading: str) -> list[dict[str, str]]:
