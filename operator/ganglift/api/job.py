@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ganglift.api.model import Condition, Model, Object, condition_of
 from ganglift.api.scheduling import Scheduling
@@ -67,11 +67,29 @@ class BatchJob(Object):
 
 
 class GangJobSpec(JobSpec):
+    """Keeps the fields it does not name, so that `wire()` gives the whole spec for the child."""
+
+    model_config = ConfigDict(extra="allow")
+
     scheduling: Scheduling | None = None
+
+    @property
+    def min_count(self) -> int | None:
+        """How many pods start together, parallelism where the gang names none (never below 1); None if basic."""
+        gang = self.scheduling.gang if self.scheduling else None
+        if gang is None:
+            return None
+        return gang.min_count if gang.min_count is not None else max(1, self.parallelism)
 
 
 class GangJobStatus(JobStatus):
     phase: str = ""
+    completions: str = ""
+    """How many pods succeeded, of how many that must, such as `3/8`."""
+    min_count: int = 0
+    need: int = 0
+    scheduled: int = 0
+    pod_group_name: str = ""
     child_uid: Uid = Field(Uid(""), alias="childUID")
     scheduled_time: datetime | None = None
     observed_generation: int = 0

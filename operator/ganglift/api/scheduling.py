@@ -89,8 +89,25 @@ class WorkloadSpec(Model):
     pod_group_templates: tuple[PodGroupTemplate, ...] = ()
 
 
+class WorkloadSeat(Model):
+    """Which PodGroup stands for a template."""
+
+    template_name: str
+    pod_group_name: str
+
+
+class WorkloadStatus(Model):
+    observed_generation: int = 0
+    phase: str = ""
+    groups: int = 0
+    scheduled_groups: int = 0
+    pod_groups: tuple[WorkloadSeat, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
 class Workload(Object):
     spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
 class WorkloadRef(Model):

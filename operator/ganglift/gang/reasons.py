@@ -18,6 +18,8 @@ class ConditionType(StrEnum):
     """The gang was whole and has been below need for some seconds."""
     DISRUPTION_TARGET = "DisruptionTarget"
     """Upstream's: the gang is about to be disrupted as one."""
+    SPEC_APPLIED = "SpecApplied"
+    """Of a Job: present and False while the API server refuses a change of its spec for what already runs."""
     POD_GROUPS_READY = "PodGroupsReady"
     """Of a Workload: each template has its PodGroup."""
 
@@ -124,6 +126,8 @@ class Reason(StrEnum):
         "the PriorityClass ganglift-fence exist and that pods may be created there.",
         True,
     )
+
+    READY = ("Ready", "Each template of the Workload has its PodGroup.")
 
     # What is wrong with the objects.
     NAME_CONFLICT = (
