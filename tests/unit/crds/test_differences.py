@@ -6,7 +6,6 @@ Whether it is complete is tried against a live API server in tests/controlplane/
 from __future__ import annotations
 
 import pytest
-
 from tests.support.crd_schema import Difference, differences, fields, node, root_schema
 
 

@@ -1,7 +1,8 @@
 """The limits and defaults of the schemas, against one table taken from Kubernetes 1.37.2.
 
-Sources: the validation markers in scheduling/v1beta1 and scheduling/v1alpha3 of k8s.io/api, and pkg/apis/batch/validation.
-Rules over several fields are in CEL and are tried on a real API server in tests/controlplane.
+Sources: the validation markers in scheduling/v1beta1 and scheduling/v1alpha3 of k8s.io/api, and
+pkg/apis/batch/validation. Rules over several fields are in CEL and are tried on a real API server in
+tests/controlplane.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.support.crd_schema import node
 
 TEMPLATE = "spec.podGroupTemplates[]"

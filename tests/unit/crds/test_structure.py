@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from tests.support.crd_schema import CRD_FILES, Schema, crd, node, root_schema, version
 
 KINDS = tuple(CRD_FILES)
