@@ -1,0 +1,36 @@
+"""The command `ganglift`. Each command is a short file of its own; errors of ours end it with their message and code 1."""
+
+import sys
+
+import typer
+
+from ganglift import __version__
+from ganglift.base.errors import GangliftError
+from ganglift.cli import playground, run
+
+app = typer.Typer(
+    name="ganglift",
+    help="Gang scheduling for Kubernetes with the stock kube-scheduler.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command(name="run")(run.run)
+app.add_typer(playground.app, name="playground")
+
+
+@app.command()
+def version() -> None:
+    """Print the version of ganglift."""
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except GangliftError as error:
+        typer.echo(f"ganglift: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

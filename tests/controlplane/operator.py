@@ -1,0 +1,100 @@
+"""The operator as users run it: a process of its own, under the RBAC of the chart."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support.polling import eventually
+
+GANGLIFT = Path(sys.executable).with_name("ganglift")
+
+
+class OperatorProcess:
+    """`ganglift run` against a kubeconfig; `log` holds all that it has said over its starts."""
+
+    def __init__(self, kubeconfig: Path, directory: Path, flags: Sequence[str] = ()) -> None:
+        self.log_file = directory / "operator.log"
+        self._kubeconfig = kubeconfig
+        self._flags = tuple(flags)
+        self._port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start the process and, unless told otherwise, wait until it is ready."""
+        self._port = _free_port()
+        command = [str(GANGLIFT), "run", "--kubeconfig", str(self._kubeconfig), "--http-port", str(self._port)]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("KUBE", "GANGLIFT_"))}
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen([*command, *self._flags], stdout=log, stderr=log, env=environment)
+        if wait:
+            eventually(self._answer, lambda code: code == 200, within_s=30)
+
+    def kill(self) -> None:
+        """SIGKILL: what it was doing is left half done."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+    def pause(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> int:
+        """SIGTERM; return the exit code."""
+        if self._process is None or self._process.poll() is not None:
+            return self._process.returncode if self._process else 0
+        self._process.send_signal(signal.SIGCONT)
+        self._process.terminate()
+        return self._process.wait(15)
+
+    def wait(self, timeout_s: float = 15) -> int:
+        """Wait for it to end by itself; return the exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout_s)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text() if self.log_file.exists() else ""
+
+    def _answer(self) -> int:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise AssertionError(f"the operator ended with {self._process.returncode}:\n{self.log[-4000:]}")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/readyz", timeout=2) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def run_once(*arguments: str, timeout_s: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a ganglift command to its end."""
+    begun = time.monotonic()
+    done = subprocess.run(
+        [str(GANGLIFT), *arguments], capture_output=True, text=True, timeout=timeout_s, env=os.environ | environment
+    )
+    assert time.monotonic() - begun < timeout_s
+    return done
