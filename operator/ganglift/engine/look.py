@@ -37,12 +37,14 @@ class Look:
 
     @property
     def freed(self) -> tuple[Pod, ...]:
-        """Gated pods that wait for no gang: of a basic group, of one that is over, or let in by mistake."""
+        """Gated pods that wait for no gang: of a basic group, or a stranger's that bears the label by mistake.
+
+        Not the members of a Job that is over: the Job controller is deleting these, and a released one could still start.
+        """
         strangers = tuple(
             stranger.pod for stranger in self.membership.strangers if stranger.is_free and stranger.pod.has_gate
         )
-        runs_freely = not self.state.is_gang or self.state.life.is_over
-        return (*strangers, *(self.membership.gated if runs_freely else ()))
+        return (*strangers, *(() if self.state.is_gang else self.membership.gated))
 
     @property
     def priority(self) -> int:

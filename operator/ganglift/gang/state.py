@@ -29,7 +29,7 @@ class Life(Enum):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it will start any more; pods that still come run freely."""
+        """Whether nothing of it will start any more."""
         return self in (Life.SUCCEEDED, Life.FAILED, Life.CHILD_DELETED)
 
 
