@@ -145,7 +145,7 @@ class Admission:
                 raise _Ended(End.LOST, f"the nomination of {pod.name} to {placement.node} is gone")
         assignment = [(member_of(pod), placement.node) for pod, placement in self._members()]
         lowest = min(pod.spec.priority for pod, _ in self._members())
-        broken = still_fits(self.cache.books.snapshot(), assignment, self.cache.reserved_below(lowest))
+        broken = still_fits(self.cache.snapshot(), assignment, self.cache.reserved_below(lowest))
         if broken:
             causes = ", ".join(map(cause_words, broken[0].causes)) or "it is gone"
             raise _Ended(End.LOST, f"the room on {broken[0].node} is gone: {causes}")

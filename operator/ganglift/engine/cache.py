@@ -16,6 +16,7 @@ from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key, Uid
 from ganglift.plan.books import Books, Kind
+from ganglift.plan.snapshot import Snapshot
 
 
 class Listener(Protocol):
@@ -70,8 +71,15 @@ class Cache:
         self._reserved: set[Uid] = set()
         self._lifting: set[Uid] = set()
         self._expectations: list[Expectation] = []
+        self._snapshot: Snapshot | None = None
 
     # Questions
+
+    def snapshot(self) -> Snapshot:
+        """Return the books as they are now; the same value until they change."""
+        if self._snapshot is None or self._snapshot.version != self.books.version:
+            self._snapshot = self.books.snapshot()
+        return self._snapshot
 
     def pods_of(self, key: Key) -> tuple[Pod, ...]:
         """All pods that bear the group's label."""

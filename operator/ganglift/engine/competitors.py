@@ -30,7 +30,7 @@ def rival_of(cache: Cache, placements: Sequence[Placement], since: int) -> Rival
     so pods that became schedulable later find the nominations in its books. Members that we lifted ourselves onto
     standing nominations, and fences, compete for nothing.
     """
-    snapshot = cache.books.snapshot()
+    snapshot = cache.snapshot()
     nodes = sorted({placement.node for placement in placements})
     judged: dict[Shape, bool] = {}
     rivals: list[Pod] = []

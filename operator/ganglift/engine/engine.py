@@ -2,10 +2,10 @@
 
 One pass, in order:
 
-    1. take        the groups that are due: changed, timed, or all that wait if capacity grew
+    1. take        the groups that are due: changed or timed
     2. look        sort their pods, count, say what is missing
     3. settle      partial gangs: repair or take back; free pods that wait for no gang
-    4. plan        all that wait for room, in queue order, on one snapshot, in a worker thread
+    4. plan        those of them that wait for room, all that do if capacity grew, in queue order, in a worker thread
     5. admit       start reserve, confirm, lift for each that fits; release what no plan wants any more
     6. show        status and events
 
@@ -139,18 +139,18 @@ class Engine:
         waiting = self._waiting(grew)
         if waiting:
             await self._plan(waiting)
-        for entry in due:
+        for entry in {entry.key: entry for entry in (*due, *waiting)}.values():
             self._release(entry)
             self._report.show(entry)
 
     def _take(self) -> tuple[list[Entry], bool]:
-        """Take the groups that are due. More capacity ends waits, so all groups are due then."""
+        """Take the groups that are due, and whether capacity grew: that ends all waits, and a failed repair's."""
         grew, self._grew = self._grew, False
         due, self._due = self._due, set()
         if grew:
-            due |= self.entries.keys()
             for entry in self.entries.values():
                 entry.backoff.wake()
+            due |= {entry.key for entry in self.entries.values() if entry.look is not None and entry.look.is_partial}
         return [self.entries[key] for key in sorted(due) if key in self.entries], grew
 
     def _look(self, entry: Entry) -> None:
@@ -180,7 +180,7 @@ class Engine:
         now = self._clock.monotonic()
         since = entry.unrepairable_since
         situation = Situation(
-            snapshot=self.cache.books.snapshot(),
+            snapshot=self.cache.snapshot(),
             now=self._clock.now(),
             planned=self._work.planned,
             avoid=entry.avoided_nodes(now),
@@ -214,7 +214,7 @@ class Engine:
         by_key = {entry.key: entry for entry in waiting}
         for entry in waiting:
             entry.wants_plan = False
-        result = await asyncio.to_thread(plan, self.cache.books.snapshot(), requests, self._policy)
+        result = await asyncio.to_thread(plan, self.cache.snapshot(), requests, self._policy)
         for key, verdict in result.verdicts.items():
             entry = by_key[key]
             if entry.is_dropped or entry.is_busy:

@@ -39,7 +39,7 @@ class Look:
     def freed(self) -> tuple[Pod, ...]:
         """Gated pods that wait for no gang: of a basic group, or a stranger's that bears the label by mistake.
 
-        Not the members of a Job that is over: the Job controller is deleting these, and a released one could still start.
+        Not the members of a Job that is over: the Job controller deletes these, and a released one could still start.
         """
         strangers = tuple(
             stranger.pod for stranger in self.membership.strangers if stranger.is_free and stranger.pod.has_gate
