@@ -34,11 +34,15 @@ class ControlPlane:
 
     state_dir: StateDir
 
-    def launch(self, options: PlaygroundOptions, binaries: Mapping[str, Path], reporter: Reporter) -> None:
-        """Start all components on free ports, again on others when one was taken meanwhile. Raises ComponentFailed."""
+    def launch(
+        self, identity: str, options: PlaygroundOptions, binaries: Mapping[str, Path], reporter: Reporter
+    ) -> None:
+        """Start all components on free ports, again on others when one was taken meanwhile.
+
+        The state directory was just made. Raises ComponentFailed; some components may still run then.
+        """
         for attempt in range(1, _PORT_ATTEMPTS + 1):
-            self.state_dir.create()
-            self.state_dir.write(State(options=options, ports=choose_ports(), binaries=binaries))
+            self.state_dir.write(State(id=identity, options=options, ports=choose_ports(), binaries=binaries))
             try:
                 self._start_all(reporter)
             except ComponentFailed as failure:
@@ -46,6 +50,7 @@ class ControlPlane:
                 if TAKEN not in failure.log_tail or attempt == _PORT_ATTEMPTS:
                     raise
                 reporter.step(f"{failure.component} found its port taken: starting again on other ports")
+                self.state_dir.create()
             else:
                 return
 

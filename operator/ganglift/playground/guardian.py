@@ -20,10 +20,10 @@ _STAND_DOWN = b"stand down\n"
 class Guardian:
     """The owner's end of it."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, identity: str) -> None:
         search_path = os.pathsep.join([str(Path(ganglift.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import watch; watch()", str(state_dir)],
+            [sys.executable, "-c", f"from {__name__} import watch; watch()", str(state_dir), identity],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -38,9 +38,12 @@ class Guardian:
 
 
 def watch() -> None:
-    """The guardian's whole life; the state directory is its argument."""
+    """The guardian's whole life; its arguments are the state directory and the identity of the playground in it."""
     from ganglift.playground.playground import Playground  # that module starts guardians
 
+    state_dir, identity = sys.argv[1:]
     if sys.stdin.buffer.read() == b"":
         with contextlib.suppress(NotAPlayground):
-            Playground.attach(Path(sys.argv[1])).down()
+            playground = Playground.attach(Path(state_dir))
+            if playground.identity == identity:
+                playground.down()

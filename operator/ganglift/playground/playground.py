@@ -9,6 +9,7 @@ the same user can attach to it there: to look, to kill and start components, to 
 """
 
 import contextlib
+import secrets
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -50,9 +51,10 @@ class Status:
 class Playground:
     """A running control plane; made by `start` or `attach`, not by hand."""
 
-    def __init__(self, state_dir: Path, guardian: Guardian | None = None) -> None:
-        self._state_dir = StateDir(state_dir)
-        self._control_plane = ControlPlane(self._state_dir)
+    def __init__(self, state_dir: StateDir, identity: str, guardian: Guardian | None = None) -> None:
+        self._state_dir = state_dir
+        self._identity = identity
+        self._control_plane = ControlPlane(state_dir)
         self._guardian = guardian
 
     @classmethod
@@ -73,12 +75,13 @@ class Playground:
         reporter = reporter or SilentReporter()
         binaries = provide(options.components, options.kubernetes, reporter=reporter)
         state_dir = StateDir(_directory(options))
-        guardian = Guardian(state_dir.path)
-        playground = cls(state_dir.path, guardian)
+        identity = secrets.token_hex(8)
         with state_dir.lock():
             _refuse_if_running(state_dir)
+            state_dir.create()
+            playground = cls(state_dir, identity, Guardian(state_dir.path, identity))
             try:
-                playground._control_plane.launch(options, binaries, reporter)
+                playground._control_plane.launch(identity, options, binaries, reporter)
                 playground._add_first_nodes(reporter)
             except BaseException:
                 playground._end()
@@ -90,8 +93,8 @@ class Playground:
     @classmethod
     def attach(cls, state_dir: Path) -> Self:
         """The playground in that directory, whoever started it. Raises NotAPlayground."""
-        StateDir(state_dir).read()
-        return cls(state_dir)
+        found = StateDir(state_dir.absolute())
+        return cls(found, found.read().id)
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +103,11 @@ class Playground:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.down()
+
+    @property
+    def identity(self) -> str:
+        """Tells it from an earlier or later playground in the same directory."""
+        return self._identity
 
     @property
     def state_dir(self) -> Path:
@@ -252,14 +260,21 @@ class Playground:
         """End every process and remove the state directory, but `logs/` with `keep_logs`. Harmless the second time."""
         if self._state_dir.path.is_dir():
             with self._state_dir.lock():
-                self._end(keep_logs=keep_logs)
-        else:
-            self.release()
+                if self._is_there():
+                    self._end(keep_logs=keep_logs)
+        self.release()
+
+    def _is_there(self) -> bool:
+        """Whether the directory still holds this playground, and not another that came after it."""
+        try:
+            return self._state_dir.read().id == self._identity
+        except NotAPlayground:
+            return False
 
     def _end(self, *, keep_logs: bool = False) -> None:
         with contextlib.suppress(NotAPlayground):
             self._control_plane.end_all()
-            self._state_dir.clear(keep_logs=keep_logs)
+        self._state_dir.clear(keep_logs=keep_logs)
         if not keep_logs:
             self._state_dir.remove()
         self.release()

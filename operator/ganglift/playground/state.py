@@ -45,6 +45,7 @@ class State:
     """All that is known of a playground outside its API server."""
 
     format: int = _FORMAT
+    id: str  # tells it from a later playground in the same directory
     options: PlaygroundOptions
     ports: Ports
     binaries: Mapping[str, Path]
@@ -127,7 +128,7 @@ class StateDir:
     def lock(self) -> Iterator[None]:
         """Hold the playground against other processes; ends with this process at the latest."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self.path / "lock").open("w") as lock:
+        with os.fdopen(os.open(self.path / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
