@@ -90,7 +90,9 @@ def end(processes: Iterable[ProcessId], *, grace_s: float = 0.0) -> None:
         send(process, signal.SIGKILL)
     _wait_until_gone(remaining, float("inf"))
     for process in ended:
-        _children.pop(process.pid, None)
+        child = _children.pop(process.pid, None)
+        if child is not None:
+            child.wait()  # it can have ended between two looks of `is_running`, which then did not reap it
 
 
 def _wait_until_gone(processes: list[ProcessId], timeout_s: float) -> list[ProcessId]:
