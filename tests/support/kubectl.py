@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -33,6 +34,8 @@ class Kubectl:
         """One call with these arguments."""
         done = subprocess.run(
             [str(KUBECTL), f"--kubeconfig={self.kubeconfig}", *arguments],
+            # What kubectl remembers of an API server it keeps by address, and the next one may have the same.
+            env=os.environ | {"KUBECACHEDIR": str(self.kubeconfig.with_suffix(".cache"))},
             input=stdin,
             capture_output=True,
             text=True,
