@@ -78,6 +78,9 @@ class Selector:
 
 EVERYTHING = Selector()
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation of the bookmark that closes the present objects at the beginning of a watch."""
+
 
 class Client(Protocol):
     """Calls to one API server.
@@ -197,13 +200,16 @@ class Client(Protocol):
         self,
         resource: Resource,
         *,
-        resource_version: str,
+        resource_version: str | None,
         namespace: str | None = None,
         selector: Selector = EVERYTHING,
         duration_s: float = 300.0,
         silence_s: float = 90.0,
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a watch with bookmarks from just after `resource_version`; the iterator gives events, a JSON line each.
+
+        With None it begins with every present object as ADDED, as of now, closed by a bookmark that bears the
+        annotation `INITIAL_EVENTS_END` (KEP-3157, served from 1.34 on); Invalid is raised where that is switched off.
 
         It ends when the server ends the watch, which it does at the latest after `duration_s` and often earlier.
         Raises Gone when opened too late, Unreachable when the stream breaks, TimedOut after `silence_s` without a byte

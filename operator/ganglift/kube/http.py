@@ -176,7 +176,7 @@ class HttpClient:
         self,
         resource: Resource,
         *,
-        resource_version: str,
+        resource_version: str | None,
         namespace: str | None = None,
         selector: Selector = EVERYTHING,
         duration_s: float = 300.0,
@@ -185,9 +185,12 @@ class HttpClient:
         query = _selection(selector) | {
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "resourceVersion": resource_version,
             "timeoutSeconds": str(max(1, int(duration_s))),
         }
+        if resource_version is None:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        else:
+            query["resourceVersion"] = resource_version
         call = Call("GET", resource.path(namespace), Request("watch", resource.qualified, namespace), query)
         for attempt in range(2):
             async with self._transport.stream(

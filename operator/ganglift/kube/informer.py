@@ -1,0 +1,273 @@
+"""A kind, mirrored: every object, then every change, for as long as the operator lives.
+
+`Informer.run` pushes objects into a `Sink`, in the order in which the API server changed them, and never ends but by
+cancellation (or by a fault of the sink itself):
+
+- a watch that ends cleanly is resumed at once from the last resourceVersion: the server ends several in a burst;
+- 410, on the request or as an event, leads to a new listing, of which only the differences are passed on, among them
+  the objects that vanished meanwhile;
+- anything else (5xx, ERROR events, refused, cut in the middle of a line, silent) is waited out with growing, jittered
+  waits and resumed; if that bears nothing several times running, with a new listing;
+- a listing older than what has been seen (a server whose cache lags) is asked for again; one that stays old means that
+  the cluster was restored from a backup, and is believed.
+
+A listing is the beginning of a watch (KEP-3157), one object a line, or, where the server has that switched off, the
+pages of a list. Objects are decoded in slices, so that the event loop is never held for long.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, NoReturn, TypeVar
+
+from pydantic_core import from_json
+
+from ganglift.api.model import Object
+from ganglift.base.clock import Clock, SystemClock
+from ganglift.base.ids import Uid
+from ganglift.kube.backoff import Backoff
+from ganglift.kube.client import EVERYTHING, INITIAL_EVENTS_END, Client, Selector
+from ganglift.kube.decoding import Decoder, Event, Pause, split_event, split_page
+from ganglift.kube.errors import Gone, Invalid, KubeError, MalformedAnswer, Request, Status, error_for
+from ganglift.kube.mirror import Mirror, Sink
+from ganglift.kube.resources import Resource
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Object)
+
+_RESUME_AT_MOST = 3
+_BELIEVE_OLD_LISTING_AFTER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How an informer waits."""
+
+    watch_s: float = 300.0
+    """After this the server is to end a watch, so that load spreads over API servers anew; up to a tenth is added."""
+    silence_s: float = 90.0
+    """Without a byte for this long a watch counts as dead; bookmarks are due every minute."""
+    brief_s: float = 1.0
+    """A watch that ends sooner and without an event has borne nothing."""
+    backoff_base_s: float = 0.1
+    backoff_max_s: float = 30.0
+    page_size: int = 100
+
+
+class Stale(KubeError):
+    """A listing from before what has been seen, or events out of order: what is known can't be built on."""
+
+
+class Informer(Generic[T]):
+    """Keeps a sink in step with one kind. `parse` makes an object of its JSON and raises ValueError if it can't."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        parse: Callable[[bytes], T],
+        sink: Sink[T],
+        *,
+        namespace: str | None = None,
+        selector: Selector = EVERYTHING,
+        timing: Timing | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource_version = ""
+        """Of the last event, bookmark or listing; empty before the first listing and when it has become too old."""
+        self._client = client
+        self._resource = resource
+        self._request = Request("watch", resource.qualified, namespace)
+        self._mirror = Mirror(sink)
+        self._decoder = Decoder(parse, resource.qualified)
+        self._namespace = namespace
+        self._selector = selector
+        self._timing = timing or Timing()
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()
+        self._backoff = Backoff(self._timing.backoff_base_s, self._timing.backoff_max_s, self._rng)
+        self._pause = Pause()
+        self._problem: KubeError | None = None
+        self._open_since: float | None = None
+        self._bore = False
+        self._last: tuple[int, Uid] = (0, Uid(""))
+        self._newest = 0
+        self._old_listings = 0
+        self._streams_listings = True
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the sink has had a full listing."""
+        return self._mirror.filled.is_set()
+
+    async def synced(self) -> None:
+        """Return once the sink has had its first full listing."""
+        await self._mirror.filled.wait()
+
+    @property
+    def problem(self) -> KubeError | None:
+        """Why what the sink holds may be behind; None while a watch is open."""
+        return None if self._is_settled() else self._problem
+
+    @property
+    def unreadable(self) -> int:
+        """How many objects could not be decoded and were left out."""
+        return self._decoder.unreadable
+
+    async def run(self) -> NoReturn:
+        """Mirror until cancelled."""
+        while True:
+            self._bore = False
+            error: KubeError | None = None
+            try:
+                await self._follow()
+            except KubeError as raised:
+                error = raised
+            if self._bore or self._is_settled():
+                self._backoff.reset()
+            self._open_since = None
+            await self._recover(error)
+
+    async def _recover(self, error: KubeError | None) -> None:
+        """Prepare the next attempt: list anew where need be, and wait unless going on at once is right."""
+        is_routine = error is None or isinstance(error, Gone)
+        if isinstance(error, (Gone, Stale)) or self._backoff.failures >= _RESUME_AT_MOST:
+            self.resource_version = ""
+        if is_routine and (self._bore or self._backoff.failures == 0):
+            logger.debug("%s: the watch ended (%s), going on", self._resource, error or "cleanly")
+            if not self._bore:
+                self._backoff.failures += 1
+            return
+        if error is not None and self._problem is None:
+            logger.warning("%s: not up to date, trying again: %s", self._resource, error)
+        self._problem = error or self._problem
+        await self._clock.sleep(self._backoff.next_s())
+
+    async def _follow(self) -> None:
+        """One watch, from its opening to its clean end. Raises KubeError for any other end."""
+        if not self.resource_version and not self._streams_listings:
+            await self._list()
+        listing: dict[Uid, T] | None = None if self.resource_version else {}
+        # If this listing does not come to an end, the next one is tried the other way.
+        self._streams_listings = listing is None
+        try:
+            async with self._client.watch(
+                self._resource,
+                resource_version=self.resource_version or None,
+                namespace=self._namespace,
+                selector=self._selector,
+                duration_s=self._timing.watch_s * (1 + self._rng.random() / 10),
+                silence_s=self._timing.silence_s,
+            ) as lines:
+                self._open_since = self._clock.monotonic()
+                async for line in lines:
+                    listing = await self._take(split_event(line, self._request), listing)
+                    await self._pause.if_due()
+        except Invalid:
+            if listing is None:
+                raise
+            logger.debug("%s: the server does not list by watch, using pages", self._resource)
+            return
+        if listing is not None:
+            raise MalformedAnswer("the watch ended before it had sent all present objects", self._request)
+
+    async def _take(self, event: Event, listing: dict[Uid, T] | None) -> dict[Uid, T] | None:
+        """Act on one event. Return the listing that is still being gathered, None once it is complete."""
+        if event.type == "BOOKMARK":
+            metadata = event.metadata()
+            version = str(metadata.get("resourceVersion") or "")
+            if listing is None:
+                self._advance(version)
+            elif INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
+                self._streams_listings = True
+                await self._complete(listing, version)
+                return None
+            return listing
+        if event.type == "ERROR":
+            raise error_for(Status.from_object(from_json(event.object)), self._request)
+        if event.type not in ("ADDED", "MODIFIED", "DELETED"):
+            raise MalformedAnswer(f"unknown event type {event.type!r}", self._request)
+        if (obj := self._decoder.one(event.object)) is not None:
+            if listing is None:
+                self._pass_on(obj, is_end=event.type == "DELETED")
+            elif event.type == "DELETED":
+                listing.pop(obj.uid, None)
+            else:
+                listing[obj.uid] = obj
+        return listing
+
+    def _pass_on(self, obj: T, *, is_end: bool) -> None:
+        """Give one change to the sink, unless it has been given already. Raises Stale if it comes out of turn."""
+        version = obj.metadata.resource_version
+        this = (_number(version), obj.uid)
+        if this == self._last:
+            return
+        if this[0] < self._last[0]:
+            raise Stale(f"{self._request}: {obj.key} at {version} came after {self._last[0]}")
+        self._last = this
+        self._advance(version)
+        if is_end:
+            self._mirror.delete(obj)
+        else:
+            self._mirror.upsert(obj)
+
+    def _advance(self, version: str) -> None:
+        if self._problem is not None:
+            logger.info("%s: up to date again", self._resource)
+            self._problem = None
+        self._bore = True
+        self.resource_version = version
+        self._newest = max(self._newest, _number(version))
+
+    async def _list(self) -> None:
+        """List page by page. Raises Gone when the server forgets the list before its last page."""
+        listed: dict[Uid, T] = {}
+        token = ""
+        while True:
+            body = await self._client.list_page(
+                self._resource,
+                namespace=self._namespace,
+                selector=self._selector,
+                limit=self._timing.page_size,
+                continue_token=token,
+            )
+            page = split_page(body, self._request)
+            for item in page.items:
+                if (obj := self._decoder.one(item)) is not None:
+                    listed[obj.uid] = obj
+                await self._pause.if_due()
+            token = page.continue_token
+            if not token:
+                await self._complete(listed, page.resource_version)
+                return
+
+    async def _complete(self, listed: dict[Uid, T], version: str) -> None:
+        """Take a full listing. Raises Stale for one from before what has been seen, a few times."""
+        number = _number(version)
+        if number < self._newest and self._old_listings < _BELIEVE_OLD_LISTING_AFTER:
+            self._old_listings += 1
+            raise Stale(f"{self._request}: the listing is of {version}, already seen was {self._newest}")
+        if number < self._newest:
+            logger.warning(
+                "%s: the cluster has gone back in time, from %s to %s", self._resource, self._newest, version
+            )
+        self._old_listings = 0
+        self._newest = number
+        self._last = (number, Uid(""))
+        logger.info("%s: listed %d objects at %s", self._resource, len(listed), version)
+        await self._mirror.take(listed, version, self._pause)
+        self._advance(version)
+
+    def _is_settled(self) -> bool:
+        since = self._open_since
+        return since is not None and self._clock.monotonic() - since >= self._timing.brief_s
+
+
+def _number(version: str) -> int:
+    """resourceVersions of one kind are ordered numbers (KEP-5504); anything else is taken as unordered."""
+    return int(version) if version.isdecimal() else 0
