@@ -7,6 +7,7 @@ import typer
 from ganglift import __version__
 from ganglift.base.errors import GangliftError
 from ganglift.cli import playground, run
+from ganglift.cli.demo.command import demo
 
 app = typer.Typer(
     name="ganglift",
@@ -16,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(name="run")(run.run)
+app.command(name="demo")(demo)
 app.add_typer(playground.app, name="playground")
 
 
