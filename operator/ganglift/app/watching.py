@@ -38,13 +38,10 @@ class _NoProgress(kopf.ProgressStorage):
         return essence
 
 
-async def watch(
-    registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock, started: Callable[[], Awaitable[None]]
-) -> None:
-    """Run kopf until cancelled, again whenever it ends by itself. `started` is awaited before each start."""
+async def watch(registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock) -> None:
+    """Run kopf until cancelled, again whenever it ends by itself."""
     kopf.on.login(registry=registry)(_login_with(credentials))
     while True:
-        await started()
         try:
             await kopf.operator(registry=registry, settings=_settings(), clusterwide=True, standalone=True)
         except (aiohttp.ClientError, OSError, RuntimeError) as error:

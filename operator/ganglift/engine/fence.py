@@ -20,7 +20,7 @@ from ganglift.base.ids import Uid
 from ganglift.engine.cache import Cache
 from ganglift.engine.executor import Executor
 from ganglift.kube.errors import Forbidden, KubeError, NotFound, StatusError
-from ganglift.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES, Ref
+from ganglift.kube.resources import PODS, PRIORITY_CLASSES, Ref
 
 log = logging.getLogger(__name__)
 
@@ -113,18 +113,15 @@ class Fence:
                 await self._lower(pod.name, pod.uid)
 
     async def provide(self) -> None:
-        """Make the namespace and the PriorityClass that fence pods need, where the chart has not and RBAC allows it.
+        """Make the PriorityClass that fence pods need, where the chart has not and RBAC allows it.
 
-        Whatever can't be had shows as FenceUnavailable once a fence is needed.
+        Where it can't be had, FenceUnavailable shows once a fence is needed.
         """
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
-        wanted = ((NAMESPACES, self.namespace, namespace), (PRIORITY_CLASSES, FENCE_CLASS, fence_class()))
-        for resource, name, body in wanted:
-            ref = Ref(resource, name)
-            try:
-                await self.executor.ensure(ref, body)
-            except KubeError as error:
-                log.warning("not provided for fences", extra={"object": str(ref), "error": str(error)})
+        ref = Ref(PRIORITY_CLASSES, FENCE_CLASS)
+        try:
+            await self.executor.ensure(ref, fence_class())
+        except KubeError as error:
+            log.warning("not provided for fences", extra={"object": str(ref), "error": str(error)})
 
 
 def _is_answered(pod: Pod) -> bool:

@@ -1,0 +1,112 @@
+"""The operator as one process: what it starts, in which order, and how it ends.
+
+1. settings and credentials; is the API server there, are our kinds served, are all rights given
+2. informers of pods and nodes, kopf for our kinds and Jobs: these run on every replica, so a standby knows the state
+3. once the first lists are read: the Lease, and while it is held, the engine
+
+SIGTERM and SIGINT end it in the opposite order; the Lease is let go, so the next replica starts at once. Whatever was
+under way is found again in the API by the next leader.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+import kopf
+from prometheus_client import CollectorRegistry
+
+from ganglift import __version__, handlers
+from ganglift.api.node import Node
+from ganglift.api.pod import Pod
+from ganglift.app.cluster import check_kinds, provide_namespace
+from ganglift.app.health import serving
+from ganglift.app.permissions import check_permissions
+from ganglift.app.watching import watch
+from ganglift.base.clock import SystemClock
+from ganglift.base.settings import Settings
+from ganglift.engine.engine import Engine
+from ganglift.engine.executor import Executor
+from ganglift.engine.feeds import NodeFeed, PodFeed
+from ganglift.kube.client import Limits
+from ganglift.kube.credentials import Credentials
+from ganglift.kube.events import EventRecorder
+from ganglift.kube.http import HttpClient
+from ganglift.kube.informer import Informer
+from ganglift.kube.lease import Elector
+from ganglift.kube.resources import LEASES, NODES, PODS, Ref
+
+log = logging.getLogger(__name__)
+
+LEASE = "ganglift"
+"""Name of the Lease, in the operator's namespace."""
+LEASE_LIMITS = Limits(qps=10, burst=20, max_in_flight=2, request_timeout_s=5)
+"""Renewals go on connections of their own: they must not queue behind a gang's requests."""
+
+
+class _Alone:
+    """Leadership without an election: for a single replica, by the user's word."""
+
+    is_leading = True
+
+
+class Operator:
+    """Everything that `ganglift run` runs."""
+
+    def __init__(self, settings: Settings, kubeconfig: Path | None) -> None:
+        self._settings = settings
+        self._clock = SystemClock()
+        self._credentials = Credentials.from_environment(kubeconfig)
+
+    async def run(self) -> None:
+        """Run until SIGTERM or SIGINT. Raises GangliftError where there is nothing to run on."""
+        async with HttpClient(self._credentials, Limits(qps=self._settings.qps)) as client:
+            await check_kinds(client)
+            await provide_namespace(client, self._settings.namespace)
+            await check_permissions(client, self._settings.namespace, LEASE)
+            work = asyncio.ensure_future(self._work(client))
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, work.cancel)
+            with suppress(asyncio.CancelledError):
+                await work
+
+    async def _work(self, client: HttpClient) -> None:
+        elector = Elector(client.with_limits(LEASE_LIMITS), self._lease, _identity(), clock=self._clock)
+        recorder = EventRecorder(client, clock=self._clock)
+        leadership = elector if self._settings.leader_elect else _Alone()
+        executor = Executor(client, leadership, recorder)
+        engine = Engine(self._settings, executor, self._clock)
+        pods = Informer(client, PODS, Pod.model_validate_json, PodFeed(engine.cache), clock=self._clock)
+        nodes = Informer(client, NODES, Node.model_validate_json, NodeFeed(engine.cache), clock=self._clock)
+        registry = kopf.OperatorRegistry()
+        kinds = handlers.register(registry, client, executor, engine, self._clock)
+
+        def is_ready() -> bool:
+            return pods.is_synced and nodes.is_synced and kinds.is_synced
+
+        async def lead() -> None:
+            log.info("leading", extra={"version": __version__})
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(engine.run(), name="engine")
+                tasks.create_task(kinds.run(), name="kinds")
+
+        async with serving(self._settings.http_port, is_ready, CollectorRegistry()), asyncio.TaskGroup() as tasks:
+            tasks.create_task(nodes.run(), name="nodes")
+            tasks.create_task(pods.run(), name="pods")
+            tasks.create_task(recorder.run(), name="events")
+            tasks.create_task(watch(registry, self._credentials, self._clock), name="kopf")
+            await asyncio.gather(pods.synced(), nodes.synced(), kinds.synced())
+            tasks.create_task(elector.run(lead) if self._settings.leader_elect else lead(), name="leader")
+
+    @property
+    def _lease(self) -> Ref:
+        return LEASES.ref(LEASE, self._settings.namespace)
+
+
+def _identity() -> str:
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
