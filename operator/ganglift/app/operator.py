@@ -26,6 +26,7 @@ from ganglift.api.pod import Pod
 from ganglift.app.cluster import check_kinds, provide_namespace
 from ganglift.app.health import serving
 from ganglift.app.permissions import check_permissions
+from ganglift.app.reign import Reign
 from ganglift.app.watching import watch
 from ganglift.base.clock import SystemClock
 from ganglift.base.settings import Settings
@@ -34,7 +35,7 @@ from ganglift.engine.executor import Executor
 from ganglift.engine.feeds import NodeFeed, PodFeed
 from ganglift.kube.client import Limits
 from ganglift.kube.credentials import Credentials
-from ganglift.kube.events import EventRecorder
+from ganglift.kube.events import Recorder
 from ganglift.kube.http import HttpClient
 from ganglift.kube.informer import Informer
 from ganglift.kube.lease import Elector
@@ -45,7 +46,9 @@ log = logging.getLogger(__name__)
 LEASE = "ganglift"
 """Name of the Lease, in the operator's namespace."""
 LEASE_LIMITS = Limits(qps=10, burst=20, max_in_flight=2, request_timeout_s=5)
-"""Renewals go on connections of their own: they must not queue behind a gang's requests."""
+"""Renewals must not queue behind a gang's requests."""
+EVENT_LIMITS = Limits(qps=20, burst=100, max_in_flight=4)
+"""News must not slow gangs."""
 
 
 class _Alone:
@@ -76,8 +79,12 @@ class Operator:
                 await work
 
     async def _work(self, client: HttpClient) -> None:
-        elector = Elector(client.with_limits(LEASE_LIMITS), self._lease, _identity(), clock=self._clock)
-        recorder = EventRecorder(client, clock=self._clock)
+        identity = _identity()
+        reign = Reign()
+        elector = Elector(
+            client.with_limits(LEASE_LIMITS), self._lease, identity, quiesce=reign.ended, clock=self._clock
+        )
+        recorder = Recorder(client.with_limits(EVENT_LIMITS), instance=identity, clock=self._clock)
         leadership = elector if self._settings.leader_elect else _Alone()
         executor = Executor(client, leadership, recorder)
         engine = Engine(self._settings, executor, self._clock)
@@ -101,7 +108,11 @@ class Operator:
             tasks.create_task(recorder.run(), name="events")
             tasks.create_task(watch(registry, self._credentials, self._clock), name="kopf")
             await asyncio.gather(pods.synced(), nodes.synced(), kinds.synced())
-            tasks.create_task(elector.run(lead) if self._settings.leader_elect else lead(), name="leader")
+            if self._settings.leader_elect:
+                tasks.create_task(elector.run(), name="lease")
+                tasks.create_task(reign.run(elector, lead), name="reign")
+            else:
+                tasks.create_task(lead(), name="reign")
 
     @property
     def _lease(self) -> Ref:
