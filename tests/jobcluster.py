@@ -18,8 +18,8 @@ from tests.kinds import GangJobBuilder, at, gang_job, stamp
 from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.model import Condition, condition_of
 from ganglift.api.scheduling import PodGroup, Workload
-from ganglift.gang.actions import Action, Announce, Create, Delete, Kind, Patch, PatchType
-from ganglift.gang.job import JobWorld, Step, job_step
+from ganglift.gang.actions import Action, Announce, Create, Delete, Kind, Patch, PatchType, Step
+from ganglift.gang.job import JobWorld, job_step
 
 JOB = gang_job("train").gang().spec(parallelism=4, completions=4)
 DEFAULTS = {"parallelism": 1, "completions": 1, "backoffLimit": 6}

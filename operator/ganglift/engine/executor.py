@@ -92,14 +92,15 @@ class Executor:
     async def carry_out(self, actions: Iterable[Action]) -> None:
         """Do what `gang` asks for, in order; the first error stops it, and the next look at the world goes on."""
         for action in actions:
-            await self._carry_out(action)
+            await self.perform(action)
 
-    async def _carry_out(self, action: Action) -> None:
+    async def perform(self, action: Action) -> Any:
+        """Do one thing that `gang` asks for; return the object that was made or changed, None for the other actions."""
         match action:
             case Create():
-                await self.create(RESOURCES[action.kind], action.body, namespace=action.key.namespace)
+                return await self.create(RESOURCES[action.kind], action.body, namespace=action.key.namespace)
             case Patch():
-                await self.patch(
+                return await self.patch(
                     ref_of(action.kind, action.key),
                     action.body,
                     PatchType(action.type.value),
@@ -112,6 +113,7 @@ class Executor:
                 await self._client.evict(ref_of(Kind.POD, action.key), uid=action.uid)
             case Announce():
                 self.announce(action)
+        return None
 
     def announce(self, event: Announce) -> None:
         """Record an event; a replica that stands by stays silent."""

@@ -6,6 +6,7 @@ object they mean, so that a process killed between two of them is followed by on
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any
 
@@ -89,6 +90,18 @@ class Announce:
 
 
 Action = Create | Patch | Delete | Evict | Announce
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do now, in order. `is_final`: what exists then is all that is wanted until something changes.
+
+    Otherwise the world is to be looked at again at once, with what the actions made. `again_at`: look again then.
+    """
+
+    actions: tuple[Action, ...] = ()
+    is_final: bool = True
+    again_at: datetime | None = None
 
 
 def merge(kind: Kind, key: Key, uid: Uid, body: Body) -> Patch:

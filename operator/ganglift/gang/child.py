@@ -38,7 +38,10 @@ _NOT_COPIED = (
 
 
 def child_body(job: GangJob, group_name: str) -> Body:
-    """Return the child to make for our Job, its pods labelled as members of that PodGroup and, for a gang, gated."""
+    """Return the child to make for our Job, its pods labelled as members of that PodGroup and, for a gang, gated.
+
+    The child bears the label too, so that children can be listed among a cluster's Jobs.
+    """
     spec = {name: value for name, value in job.spec.wire().items() if name not in _KEPT_BACK}
     if job.spec.min_count is None and job.spec.active_deadline_seconds is not None:
         spec["activeDeadlineSeconds"] = job.spec.active_deadline_seconds
@@ -46,7 +49,7 @@ def child_body(job: GangJob, group_name: str) -> Body:
     metadata = {
         "namespace": job.metadata.namespace,
         "name": job.name,
-        "labels": _copied(job.metadata.labels),
+        "labels": _copied(job.metadata.labels) | {GROUP_LABEL: group_name},
         "annotations": _copied(job.metadata.annotations),
         "ownerReferences": [parent_of_job(job).reference],
     }

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.scheduling import PodGroup, PodGroupTemplate, Workload
-from ganglift.gang.actions import Action, Create, Delete, Kind, Patch
+from ganglift.gang.actions import Action, Create, Delete, Kind, Patch, Step
 from ganglift.gang.child import child_body, child_change, deadline_change, is_hands_off
 from ganglift.gang.jobstatus import deleted_child_status, ended_at, is_over, job_status, scheduled_time, status_actions
 from ganglift.gang.membership import group_name_of
@@ -39,18 +39,6 @@ class JobWorld:
     workload: Workload | None = None
     child: BatchJob | None = None
     groups: Mapping[str, PodGroup] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Step:
-    """What to do now, in order. `is_final`: what exists then is all that is wanted until something changes.
-
-    Otherwise the world is to be looked at again at once, with what the actions made. `again_at`: look again then.
-    """
-
-    actions: tuple[Action, ...] = ()
-    is_final: bool = True
-    again_at: datetime | None = None
 
 
 def job_step(job: GangJob, world: JobWorld, now: datetime) -> Step:

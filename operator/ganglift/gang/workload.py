@@ -6,9 +6,9 @@ from typing import Any
 
 from ganglift.api.job import GangJob
 from ganglift.api.model import Condition
-from ganglift.api.names import BATCH_GROUP, SCHEDULING_API
+from ganglift.api.names import BATCH_API, BATCH_GROUP, SCHEDULING_API
 from ganglift.api.scheduling import PodGroup, PodGroupTemplate, Workload, WorkloadSeat, WorkloadStatus
-from ganglift.gang.actions import Action, Body, Kind, Patch, merge, merge_status
+from ganglift.gang.actions import Body, Create, Kind, Patch, Step, merge, merge_status
 from ganglift.gang.naming import TEMPLATE
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.ownership import parent_of_job
@@ -19,17 +19,33 @@ from ganglift.gang.status import set_condition
 _GOING_WELL = ("Running", Reason.SCHEDULED, Reason.SUCCEEDED)
 
 
-def workload_actions(workload: Workload, groups: Iterable[PodGroup], now: datetime) -> tuple[Action, ...]:
-    """Return what a Workload asks for: its PodGroups as they should be, then its status.
+def workload_step(workload: Workload, groups: Iterable[PodGroup], now: datetime) -> Step:
+    """Return the next step for a Workload: its PodGroups as they should be, then its status.
 
-    `groups` are the PodGroups of the namespace.
+    `groups` are the PodGroups that refer to it or have a name it might want. Where it was made for one of our Jobs, the
+    Job makes the PodGroup, before its child, and this only carries changes over.
     """
     if workload.is_deleting:
-        return ()
+        return Step()
     seats = seats_of(workload, groups)
     actions = group_actions(workload, seats)
-    status = workload_status(workload, seats, now)
-    return (*actions, *status_actions(workload, status))
+    creates = tuple(action for action in actions if isinstance(action, Create))
+    if creates and not is_of_job(workload):
+        return Step(creates, is_final=False)
+    changes = (action for action in actions if not isinstance(action, Create))
+    return Step((*changes, *status_actions(workload, workload_status(workload, seats, now))))
+
+
+def refused_step(workload: Workload, groups: Iterable[PodGroup], refusal: Waiting, now: datetime) -> Step:
+    """Return the step that shows what the API server refused, and changes nothing else."""
+    status = workload_status(workload, seats_of(workload, groups), now, refusal)
+    return Step(status_actions(workload, status))
+
+
+def is_of_job(workload: Workload) -> bool:
+    """Whether the Workload was made for one of our Jobs."""
+    owner = workload.controller
+    return owner is not None and (owner.api_version, owner.kind) == (BATCH_API, "Job")
 
 
 def workload_status(

@@ -80,7 +80,7 @@ class TestMaking:
         labels = {"team": "a", "app.kubernetes.io/instance": "x", "kueue.x-k8s.io/queue-name": "q"}
         metadata = body(JOB.meta(annotations=ours_to_copy | others, labels=labels))["metadata"]
         assert metadata["annotations"] == ours_to_copy
-        assert metadata["labels"] == {"team": "a"}
+        assert metadata["labels"] == {"team": "a", GROUP_LABEL: "train-workers"}
 
 
 class TestPassingOn:

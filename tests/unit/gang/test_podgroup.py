@@ -9,11 +9,11 @@ from tests.kinds import PodGroupBuilder, WorkloadBuilder, at, podgroup, workload
 
 from ganglift.api.names import FULL_NAME, JOB_UID, TEMPLATE_MIN_COUNT, TEMPLATE_TIMEOUT
 from ganglift.api.scheduling import PodGroup, Workload, WorkloadStatus
-from ganglift.gang.actions import Create, Patch
+from ganglift.gang.actions import Create, Patch, Step
 from ganglift.gang.naming import LIMIT, group_names, hashed
 from ganglift.gang.podgroup import carry_over, group_actions, seats_of
 from ganglift.gang.reasons import ConditionType, Reason
-from ganglift.gang.workload import workload_actions
+from ganglift.gang.workload import workload_step
 
 SERVE = workload("serve").template("prefill", gang=2).template("decode", gang=4)
 
@@ -171,7 +171,7 @@ class TestCarryOver:
 
 class TestStatus:
     def status(self, builder: WorkloadBuilder, *groups: PodGroup) -> WorkloadStatus:
-        patch = workload_actions(builder.made, groups, at(0))[-1]
+        patch = workload_step(builder.made, groups, at(0)).actions[-1]
         assert isinstance(patch, Patch)
         return WorkloadStatus.model_validate(patch.body["status"])
 
@@ -186,11 +186,11 @@ class TestStatus:
     def test_i8_is_not_written_again(self) -> None:
         status = self.status(SERVE, *BOTH)
         settled = SERVE.status(**status.wire()).made
-        assert workload_actions(settled, BOTH, at(60)) == ()
+        assert workload_step(settled, BOTH, at(60)) == Step()
 
     def test_shows_a_name_conflict_in_words(self) -> None:
         taken = [podgroup(name).made for name in group_names("serve", "prefill")]
-        status = self.status(SERVE, *taken)
+        status = self.status(SERVE, *taken, BOTH[1])
         assert (status.phase, status.conditions[0].reason) == ("NameConflict", "NameConflict")
         assert status.conditions[0].type == ConditionType.POD_GROUPS_READY
 
@@ -220,4 +220,10 @@ class TestStatus:
 
 def test_a_workload_that_is_being_deleted_asks_for_nothing() -> None:
     deleting: Workload = SERVE.deleting().made
-    assert workload_actions(deleting, [], at(0)) == ()
+    assert workload_step(deleting, [], at(0)) == Step()
+
+
+def test_the_podgroup_of_a_jobs_workload_is_left_for_the_job_to_make() -> None:
+    step = workload_step(SERVE.owned("Job", "serve", "uid-j", "batch.ganglift.dev/v1").made, [], at(0))
+    assert not any(isinstance(action, Create) for action in step.actions)
+    assert step.is_final
