@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.kubectl import Kubectl
+
 from ganglift.playground.playground import Playground
 
 REPOSITORY = Path(__file__).parents[2]
 CHART = REPOSITORY / "helm" / "ganglift"
+CRDS = REPOSITORY / "crds"
 RELEASE = "ganglift"
 NAMESPACE = "ganglift-system"
 SERVICE_ACCOUNT = "ganglift"
@@ -66,3 +69,10 @@ def install(playground: Playground, values: Mapping[str, Any] | None = None) -> 
     )
     token = playground.token(NAMESPACE, SERVICE_ACCOUNT, seconds=_TOKEN_S)
     return playground.token_kubeconfig(playground.state_dir / "operator.kubeconfig", token)
+
+
+def remove(playground: Playground) -> None:
+    """Leave nothing of a release, nor of our kinds, whoever brought them."""
+    helm(playground, "uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--wait")
+    crds = Kubectl(playground.kubeconfig).run("delete", "--filename", str(CRDS), "--ignore-not-found")
+    assert crds.is_ok, crds.words

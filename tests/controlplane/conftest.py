@@ -2,19 +2,22 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.controlplane import chart
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.history import History
 from tests.controlplane.operator import OperatorProcess
+from tests.controlplane.playgrounds import NEWEST
+from tests.controlplane.proxy import Proxy
 
 from ganglift.playground.errors import PlaygroundError
 from ganglift.playground.options import PlaygroundOptions
 from ganglift.playground.playground import Playground
 
 CRDS = Path(__file__).parents[2] / "crds"
-VERSIONS = ("1.37.2", "1.34.4")
 
 StartCluster = Callable[[PlaygroundOptions], Cluster]
 StartOperator = Callable[..., OperatorProcess]
@@ -69,40 +72,78 @@ def control_plane(playgrounds: _Playgrounds) -> StartCluster:
     """Gives a wiped cluster on a playground with these options and our CRDs, shared with other tests."""
 
     def start(options: PlaygroundOptions) -> Cluster:
-        try:
-            playground = playgrounds.get(_with_crds(options))
-        except PlaygroundError as error:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(f"no control plane here: {error}")
-        cluster = Cluster(playground)
+        cluster = Cluster(_running(playgrounds, _with_crds(options)))
         cluster.reset()
         return cluster
 
     return start
 
 
-def _with_crds(options: PlaygroundOptions) -> PlaygroundOptions:
-    from dataclasses import replace
+@pytest.fixture
+def playground_without_crds(playgrounds: _Playgrounds) -> Playground:
+    """A playground with a node and without our CRDs, for who installs them; each test clears up before itself."""
+    return _running(playgrounds, PlaygroundOptions(nodes=1))
 
+
+def _running(playgrounds: _Playgrounds, options: PlaygroundOptions) -> Playground:
+    try:
+        return playgrounds.get(options)
+    except PlaygroundError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no control plane here: {error}")
+
+
+def _with_crds(options: PlaygroundOptions) -> PlaygroundOptions:
     return replace(options, crds=(CRDS,))
 
 
 @pytest.fixture
-def cluster(control_plane: StartCluster) -> Cluster:
-    """A wiped cluster of the newest version, at default request rates, without nodes."""
-    return control_plane(PlaygroundOptions())
+def cluster(control_plane: StartCluster, request: pytest.FixtureRequest) -> Cluster:
+    """A wiped cluster without nodes: of the newest version at default request rates, or as `playgrounds.on` says."""
+    return control_plane(getattr(request, "param", NEWEST))
 
 
 @pytest.fixture
-def start_operator(tmp_path: Path) -> Iterator[StartOperator]:
+def history(cluster: Cluster) -> Iterator[History]:
+    """What an independent watch of the API sees on `cluster` during the test."""
+    with History(cluster.playground.client) as watching:
+        yield watching
+
+
+@pytest.fixture
+def proxy(cluster: Cluster) -> Iterator[Proxy]:
+    """A proxy before the API server of `cluster`, for an operator to go through."""
+    with Proxy(cluster.playground) as passing:
+        yield passing
+
+
+@pytest.fixture(scope="session")
+def operator_kubeconfig() -> Callable[[Playground], Path]:
+    """Gives the kubeconfig of the chart's service account; the chart is installed once in each playground."""
+    kubeconfigs: dict[str, Path] = {}
+
+    def install(playground: Playground) -> Path:
+        if playground.identity not in kubeconfigs:
+            kubeconfigs[playground.identity] = chart.install(playground)
+        return kubeconfigs[playground.identity]
+
+    return install
+
+
+@pytest.fixture
+def start_operator(tmp_path: Path, operator_kubeconfig: Callable[[Playground], Path]) -> Iterator[StartOperator]:
     """Starts the operator on a cluster, under the chart's RBAC; ends it after the test and reads its log."""
     started: list[OperatorProcess] = []
 
-    def start(cluster: Cluster, *flags: str, wait: bool = True, has_lease: bool = False) -> OperatorProcess:
-        kubeconfig = chart.install(cluster.playground)
+    def start(
+        cluster: Cluster, *flags: str, wait: bool = True, has_lease: bool = False, through: Proxy | None = None
+    ) -> OperatorProcess:
+        kubeconfig = operator_kubeconfig(cluster.playground)
+        if through is not None:
+            kubeconfig = through.kubeconfig(like=kubeconfig)
         lease = () if has_lease else ("--no-leader-elect",)
-        operator = OperatorProcess(kubeconfig, tmp_path, (*lease, *flags))
+        operator = OperatorProcess(kubeconfig, tmp_path / f"operator-{len(started)}.log", (*lease, *flags))
         started.append(operator)
         operator.start(wait=wait)
         return operator

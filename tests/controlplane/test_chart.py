@@ -2,22 +2,20 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.controlplane.chart import CHART, NAMESPACE, RELEASE, SERVICE_ACCOUNT, HelmFailed, helm, install
+from tests.controlplane.chart import CHART, NAMESPACE, RELEASE, SERVICE_ACCOUNT, HelmFailed, helm, install, remove
 from tests.support.kubectl import Kubectl
 from tests.support.polling import eventually
 
-from ganglift.playground.options import PlaygroundOptions
 from ganglift.playground.playground import Playground
 
 CRDS = {"jobs.batch.ganglift.dev", "podgroups.scheduling.ganglift.dev", "workloads.scheduling.ganglift.dev"}
 KINDS_OF_A_RELEASE = (
-    "all,serviceaccounts,configmaps,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,"
+    "deployments,pods,services,serviceaccounts,configmaps,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,"
     "priorityclasses,validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices,secrets"
 )
 GROUP = {
@@ -28,17 +26,15 @@ GROUP = {
 }
 
 
-@pytest.fixture(scope="module")
-def playground() -> Iterator[Playground]:
-    """One without CRDs: to bring them is the chart's part."""
-    with Playground.start(PlaygroundOptions(nodes=1)) as started:
-        yield started
+@pytest.fixture
+def playground(playground_without_crds: Playground) -> Playground:
+    return playground_without_crds
 
 
 @pytest.fixture
 def kubectl(playground: Playground) -> Kubectl:
     """kubectl as the administrator, on a control plane without a release."""
-    helm(playground, "uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--wait")
+    remove(playground)
     return Kubectl(playground.kubeconfig)
 
 
@@ -47,7 +43,7 @@ def installed(playground: Playground) -> Kubectl:
     """kubectl as the administrator, on a control plane with a release, whichever test installed it."""
     kubectl = Kubectl(playground.kubeconfig)
     if not of_release(kubectl, "serviceaccounts"):
-        install_anew(playground)
+        install(playground)
     return kubectl
 
 
