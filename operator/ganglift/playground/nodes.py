@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ganglift.playground.client import STRATEGIC_MERGE_PATCH, ApiClient
+from ganglift.playground.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiClient
 from ganglift.playground.commands import NO_KUBELET_LABEL
 from ganglift.playground.errors import PlaygroundError
 
@@ -14,6 +14,7 @@ GPU = "nvidia.com/gpu"
 NAME_PREFIX = "gpu-"
 _NODES = "/api/v1/nodes"
 _CONNECTIONS = 8
+_PLATFORM = {"os": "linux", "arch": "amd64"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +30,8 @@ class NodeShape:
     resources: Mapping[str, str] = field(default_factory=dict)  # more extended resources
 
 
-def manifest(name: str, shape: NodeShape, *, is_ready: bool) -> dict[str, Any]:
-    """The Node to create. `is_ready` gives it a Ready condition from the start, for want of a kubelet to set one."""
+def manifest(name: str, shape: NodeShape, kubelet_version: str, *, is_ready: bool) -> dict[str, Any]:
+    """The Node to create. `is_ready` gives it a Ready condition from the start, which else is its kubelet's to set."""
     resources = {
         "cpu": shape.cpu,
         "memory": shape.memory,
@@ -39,10 +40,17 @@ def manifest(name: str, shape: NodeShape, *, is_ready: bool) -> dict[str, Any]:
         **({GPU: str(shape.gpus)} if shape.gpus else {}),
         **shape.resources,
     }
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-    status: dict[str, Any] = {"capacity": resources, "allocatable": resources}
+    # The beta labels too, as a kubelet sets them: else the node-lifecycle controller adds them, at 20 nodes a second.
+    platform = {f"{prefix}kubernetes.io/{key}": value for key, value in _PLATFORM.items() for prefix in ("", "beta.")}
+    labels = {"kubernetes.io/hostname": name, **platform}
+    status: dict[str, Any] = {
+        "capacity": resources,
+        "allocatable": resources,
+        "addresses": [{"type": "Hostname", "address": name}],
+        "nodeInfo": {"kubeletVersion": kubelet_version, "operatingSystem": "linux", "architecture": "amd64"},
+    }
     if is_ready:
-        status["conditions"] = [_ready("True", "Playground", "there is no kubelet; made ready by hand")]
+        status["conditions"] = [_ready("True", "KubeletReady", "kubelet is posting ready status")]
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -52,13 +60,20 @@ def manifest(name: str, shape: NodeShape, *, is_ready: bool) -> dict[str, Any]:
     }
 
 
-def create(client: ApiClient, nodes: Sequence[dict[str, Any]]) -> None:
-    """Create many nodes over a few connections."""
+def create(client: ApiClient, nodes: Sequence[dict[str, Any]], *, untaint: bool = False) -> None:
+    """Create many nodes over a few connections.
+
+    `untaint` takes off the not-ready taint that every new node is given: for many nodes at once the node-lifecycle
+    controller would take minutes to do that, at its request rate.
+    """
 
     def create_some(share: Sequence[dict[str, Any]]) -> None:
         with client.session() as session:
             for node in share:
                 session.request("POST", _NODES, node)
+                if untaint:
+                    taints = {"spec": {"taints": node["spec"].get("taints")}}
+                    session.request("PATCH", f"{_NODES}/{node['metadata']['name']}", taints, content_type=MERGE_PATCH)
 
     shares = [nodes[start::_CONNECTIONS] for start in range(min(_CONNECTIONS, len(nodes)))]
     with ThreadPoolExecutor(_CONNECTIONS) as pool:

@@ -82,7 +82,9 @@ class Playground:
             playground = cls(state_dir, identity, Guardian(state_dir.path, identity))
             try:
                 playground._control_plane.launch(identity, options, binaries, reporter)
-                playground._add_first_nodes(reporter)
+                if options.nodes:
+                    reporter.step(f"adding {options.nodes} nodes")
+                    playground.add_nodes(options.nodes)
             except BaseException:
                 playground._end()
                 raise
@@ -153,6 +155,8 @@ class Playground:
     ) -> None:
         """Add a node, by default of the playground's own shape; with `wait`, return once it is Ready and untainted.
 
+        It is not ready at first, gets its Ready from its kubelet and loses its not-ready taint to the node-lifecycle
+        controller, as a real one; without kubelets it is Ready from the start.
         `taints` are written as for kubectl (`gpu=spot:NoSchedule`); `resources` are more extended resources.
         """
         options = self.options
@@ -165,12 +169,23 @@ class Playground:
             taints=taints,
             resources=resources or {},
         )
-        self._add({name: shape}, wait=wait)
+        manifest = nodes.manifest(name, shape, f"v{options.kubernetes}", is_ready=not options.kubelets)
+        nodes.create(self.client, [manifest])
+        if wait:
+            self._wait_usable({name})
 
-    def add_nodes(self, count: int, *, wait: bool = True) -> list[str]:
-        """Add nodes of the playground's own shape, named on from gpu-0; returns their names."""
+    def add_nodes(self, count: int) -> list[str]:
+        """Add nodes of the playground's own shape, named on from gpu-0; returns their names once all are usable.
+
+        They are made Ready and untainted at once, as if they had been there for long: a thousand take seconds. A node
+        that joins as a real one does, not ready at first, is what `add_node` adds.
+        """
+        options = self.options
+        shape = nodes.NodeShape(gpus=options.gpus, cpu=options.cpu, memory=options.memory, pods=options.pods)
         names = nodes.next_names(self.client, count)
-        self._add(dict.fromkeys(names, _shape(self.options)), wait=wait)
+        manifests = [nodes.manifest(name, shape, f"v{options.kubernetes}", is_ready=True) for name in names]
+        nodes.create(self.client, manifests, untaint=options.kubelets)
+        self._wait_usable(set(names))
         return names
 
     def delete_node(self, name: str) -> None:
@@ -279,27 +294,10 @@ class Playground:
             self._state_dir.remove()
         self.release()
 
-    def _add_first_nodes(self, reporter: Reporter) -> None:
-        options = self.options
-        if options.nodes:
-            reporter.step(f"adding {options.nodes} nodes")
-            names = [f"{nodes.NAME_PREFIX}{number}" for number in range(options.nodes)]
-            self._add(dict.fromkeys(names, _shape(options)), wait=True)
-
-    def _add(self, shapes: Mapping[str, nodes.NodeShape], *, wait: bool) -> None:
-        is_ready = not self.options.kubelets
-        nodes.create(self.client, [nodes.manifest(name, shape, is_ready=is_ready) for name, shape in shapes.items()])
-        if wait:
-            self._wait_usable(set(shapes))
-
     def _wait_usable(self, names: set[str]) -> None:
         client = self.client
         culprit = Component.KWOK if self.options.kubelets else Component.APISERVER
         self._control_plane.wait_for(lambda: names <= nodes.usable(client), culprit, "did not make the nodes Ready")
-
-
-def _shape(options: PlaygroundOptions) -> nodes.NodeShape:
-    return nodes.NodeShape(gpus=options.gpus, cpu=options.cpu, memory=options.memory, pods=options.pods)
 
 
 def _directory(options: PlaygroundOptions) -> Path:
