@@ -55,7 +55,9 @@ class _Builder:
         return self._with("metadata", "annotations", key, value=value)
 
     def condition(self, kind: str, status: str, reason: str = "") -> Self:
-        return self._adding("status", "conditions", item={"type": kind, "status": status, "reason": reason})
+        """Set the condition of that type; there is one of each."""
+        others = [each for each in self.wire.get("status", {}).get("conditions", []) if each["type"] != kind]
+        return self._with("status", "conditions", value=[*others, {"type": kind, "status": status, "reason": reason}])
 
 
 class PodBuilder(_Builder):
