@@ -174,8 +174,8 @@ class Playground:
         if wait:
             self._wait_usable({name})
 
-    def add_nodes(self, count: int) -> list[str]:
-        """Add nodes of the playground's own shape, named on from gpu-0; returns their names once all are usable.
+    def add_nodes(self, count: int, *, wait: bool = True) -> list[str]:
+        """Add nodes of the playground's own shape, named on from gpu-0; returns their names.
 
         They are made Ready and untainted at once, as if they had been there for long: a thousand take seconds. A node
         that joins as a real one does, not ready at first, is what `add_node` adds.
@@ -185,7 +185,8 @@ class Playground:
         names = nodes.next_names(self.client, count)
         manifests = [nodes.manifest(name, shape, f"v{options.kubernetes}", is_ready=True) for name in names]
         nodes.create(self.client, manifests, untaint=options.kubelets)
-        self._wait_usable(set(names))
+        if wait:
+            self._wait_usable(set(names))
         return names
 
     def delete_node(self, name: str) -> None:
