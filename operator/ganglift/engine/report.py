@@ -1,8 +1,8 @@
 """Writes the status of groups, and one event per transition.
 
 A status is computed when its turn comes, so what is written is the newest, one write per group at a time. A change of
-condition is written at once; counts that alone have moved wait a little, so that a gang of 500 starting costs a few
-writes. An unchanged status is not written (I8).
+condition is written at once; counts and messages that alone have moved wait a little, so that a gang of 500 starting
+costs a few writes. An unchanged status is not written (I8).
 """
 
 import asyncio
@@ -15,7 +15,8 @@ from ganglift.base.clock import Clock
 from ganglift.base.ids import Key
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, NotLeading, ref_of
-from ganglift.gang.actions import Kind
+from ganglift.gang.actions import Announce, Kind
+from ganglift.gang.reasons import ConditionType, Reason
 from ganglift.gang.status import recheck_at, status_of, status_patch, transitions
 from ganglift.kube.client import PatchType
 from ganglift.kube.errors import Conflict, KubeError, NotFound
@@ -23,8 +24,10 @@ from ganglift.kube.errors import Conflict, KubeError, NotFound
 log = logging.getLogger(__name__)
 
 COUNTS_EVERY_S = 0.5
-"""How often counts alone are written at most, for one group."""
+"""How often counts and messages alone are written at most, for one group."""
 RETRY_S = 1.0
+STAYS_S = 1.0
+"""How long a number of missing members must stay the same to be worth an event."""
 WRITERS = 8
 
 
@@ -98,7 +101,7 @@ class Report:
                 )
                 self._take(entry, PodGroup.model_validate(answer))
                 for event in transitions(group, status):
-                    self.executor.announce(event)
+                    self._announce(entry, event)
         except Conflict:
             await self._refresh(entry)
         except (NotFound, NotLeading):
@@ -110,6 +113,19 @@ class Report:
             self._writing.discard(key)
             self._written_at[key] = self.clock.monotonic()
             self._wake.set()
+
+    def _announce(self, entry: Entry, event: Announce) -> None:
+        """Record an event; while members come one after another only a count that stays is one."""
+        if event.reason != Reason.WAITING_FOR_MEMBERS:
+            self.executor.announce(event)
+            return
+
+        def announce_if_so() -> None:
+            condition = entry.group.condition(ConditionType.SCHEDULED)
+            if not entry.is_dropped and condition is not None and condition.message == event.message:
+                self.executor.announce(event)
+
+        asyncio.get_running_loop().call_later(STAYS_S, announce_if_so)
 
     async def _refresh(self, entry: Entry) -> None:
         """Someone else wrote to the group: read it, and compute its status anew."""
@@ -126,6 +142,6 @@ class Report:
 
 
 def _says(status: PodGroupStatus) -> tuple[object, ...]:
-    """What of a status people and programs wait for: all but the counts."""
-    conditions = tuple((c.type, c.status, c.reason, c.message) for c in status.conditions)
+    """What of a status people and programs wait for: all but counts and messages."""
+    conditions = tuple((c.type, c.status, c.reason) for c in status.conditions)
     return (status.phase, status.need, status.child_uid, status.scheduled_time, status.observed_generation, conditions)
