@@ -156,7 +156,9 @@ class Collector:
     def _disown(self, resource: Resource, place: Place, uid: str) -> None:
         target = self._api.target(resource, *place)
         obj = self._api.get(target).copy()
-        obj["metadata"]["ownerReferences"] = [o for o in obj["metadata"]["ownerReferences"] if o["uid"] != uid]
+        others = [owner for owner in obj["metadata"].pop("ownerReferences") if owner["uid"] != uid]
+        if others:
+            obj["metadata"]["ownerReferences"] = others
         self._api.commit(target, obj)
 
     def _drop_finalizer(self, target: Target, stored: Stored, finalizer: str) -> None:

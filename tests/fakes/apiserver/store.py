@@ -72,11 +72,11 @@ def event_line(kind: str, stored: Stored) -> bytes:
 class Log:
     """The latest changes of one kind, numbered from its beginning."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, revision: int) -> None:
         self._limit = limit
         self._changes: list[Change] = []
         self._first = 0
-        self._forgotten_revision = 0
+        self._forgotten_revision = revision
         self._waiters: set[asyncio.Future[None]] = set()
 
     @property
@@ -137,10 +137,10 @@ class Log:
 class Table:
     """All objects of one kind."""
 
-    def __init__(self, resource: Resource, history_limit: int) -> None:
+    def __init__(self, resource: Resource, history_limit: int, revision: int) -> None:
         self.resource = resource
         self.objects: dict[Place, Stored] = {}
-        self.log = Log(history_limit)
+        self.log = Log(history_limit, revision)
 
 
 class Store:
@@ -161,7 +161,7 @@ class Store:
         self._observers.append(observer)
 
     def add_table(self, resource: Resource) -> None:
-        self._tables.setdefault(resource, Table(resource, self._history_limit))
+        self._tables.setdefault(resource, Table(resource, self._history_limit, self.revision))
 
     def drop_table(self, resource: Resource) -> None:
         for stored in self._tables.pop(resource).objects.values():

@@ -1,0 +1,32 @@
+"""The fake API server keeps the contract, as each version that it can stand for."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.contract.objects import ObjectContract
+from tests.contract.pods import JobContract, PodContract
+from tests.contract.server import Server, open_namespace
+from tests.contract.streams import StreamContract
+from tests.fakes.apiserver import FakeApiServer
+
+
+@pytest.fixture(params=[37, 34], ids=["1.37", "1.34"])
+async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
+    async with FakeApiServer(minor=request.param) as fake, fake.client() as client:
+        yield await open_namespace(client, request.param)
+
+
+class TestObjects(ObjectContract):
+    pass
+
+
+class TestPods(PodContract):
+    pass
+
+
+class TestJobs(JobContract):
+    pass
+
+
+class TestStreams(StreamContract):
+    pass
