@@ -7,6 +7,9 @@ from typing import NamedTuple
 from tests.chart.rendering import NAMESPACE, Manifest, of_kind, render
 from tests.docs.markdown import DOCS, table
 
+from ganglift.app.operator import LEASE
+from ganglift.app.permissions import needed
+
 WHERE = {NAMESPACE: "own namespace"}
 
 
@@ -48,6 +51,16 @@ def test_nothing_is_granted_that_is_not_stated() -> None:
 
 def test_everything_stated_is_granted() -> None:
     assert stated() - granted() == set()
+
+
+def test_operator_asks_at_start_for_what_is_granted_but_for_the_schedulers_lease() -> None:
+    """Without that one it works too: it then notices a new scheduler later."""
+    asked = {
+        Permission(WHERE.get(each.namespace, "everywhere"), each.group, each.resource, each.name, each.verb)
+        for each in needed(NAMESPACE, LEASE)
+    }
+    assert granted() - asked == {Permission("kube-system", "coordination.k8s.io", "leases", "kube-scheduler", "get")}
+    assert asked - granted() == set()
 
 
 def test_every_binding_is_for_the_operators_service_account() -> None:

@@ -41,10 +41,8 @@ def kubectl(playground: Playground) -> Kubectl:
 @pytest.fixture
 def installed(playground: Playground) -> Kubectl:
     """kubectl as the administrator, on a control plane with a release, whichever test installed it."""
-    kubectl = Kubectl(playground.kubeconfig)
-    if not of_release(kubectl, "serviceaccounts"):
-        install(playground)
-    return kubectl
+    install(playground)
+    return Kubectl(playground.kubeconfig)
 
 
 def install_anew(playground: Playground, chart: Path = CHART, *, values: dict[str, Any] | None = None) -> None:
