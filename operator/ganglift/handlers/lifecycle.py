@@ -1,0 +1,207 @@
+"""The life of the handlers: what kopf tells, what is looked at because of it, first lists, sweep.
+
+kopf calls for each event of our three kinds and of batch/v1 Jobs (`on.event` only: no finalizers, no annotations, no
+writes of its own). An event only says that it is time to look: it puts the newest version into the world and the keys
+that it may concern into the queue. Workers, which run while this process leads, look at a key and do what is left.
+
+kopf tells nothing of objects that vanished while its watch was broken, and ends `on.event` handlers that fail without
+repeating them. So the sweep lists everything again and puts every key into the queue; nothing depends on an event.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import kopf
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from ganglift.api.job import BatchJob
+from ganglift.api.model import Object
+from ganglift.api.names import GROUP_LABEL
+from ganglift.api.scheduling import PodGroup
+from ganglift.base.clock import Clock
+from ganglift.base.ids import Key
+from ganglift.engine.executor import RESOURCES, Executor, NotLeading
+from ganglift.gang.actions import Kind
+from ganglift.handlers.job import reconcile_job
+from ganglift.handlers.podgroup import reconcile_group
+from ganglift.handlers.queue import Queue
+from ganglift.handlers.store import workload_of
+from ganglift.handlers.workload import reconcile_workload
+from ganglift.handlers.world import MODELS, Loop, Refused, Stale, World, concerns_us
+from ganglift.kube.client import EVERYTHING, Client, Selector
+from ganglift.kube.errors import Gone, KubeError
+
+log = logging.getLogger(__name__)
+
+KINDS = (Kind.GANG_JOB, Kind.WORKLOAD, Kind.POD_GROUP, Kind.BATCH_JOB)
+WORKERS = 16
+SWEEP_S = 10.0
+SWEEP_SHARE = 20
+"""A sweep waits at least so many times as long as the last one took: it never costs more than a twentieth."""
+RETRY_S = 1.0
+PAGE = 250
+
+Item = tuple[Kind, Key]
+_SELECTORS = {Kind.BATCH_JOB: Selector(labels=GROUP_LABEL)}
+"""Children bear the label; among the other Jobs of a cluster none can vanish in a way that matters."""
+
+
+class Kinds:
+    """The handlers of one operator."""
+
+    def __init__(self, client: Client, executor: Executor, loop: Loop, clock: Clock) -> None:
+        self.world = World(executor, loop)
+        self.queue: Queue[Item] = Queue()
+        self._client = client
+        self._clock = clock
+        self._is_synced = False
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the first lists have been read."""
+        return self._is_synced
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Have kopf tell of every event of our kinds and of batch/v1 Jobs."""
+        for kind in KINDS:
+            self._listen(registry, kind)
+
+    def _listen(self, registry: kopf.OperatorRegistry, kind: Kind) -> None:
+        resource = RESOURCES[kind]
+
+        async def tell(event: Mapping[str, Any], **_: Any) -> None:
+            self.see(kind, event["type"], event["object"])
+
+        kopf.on.event(
+            resource.group, resource.version, resource.plural, id=f"see-{kind.value.lower()}", registry=registry
+        )(tell)
+
+    def see(self, kind: Kind, event_type: str | None, raw: Mapping[str, Any]) -> None:
+        """Take an event of a watch: `DELETED`, or anything else for an object that is there."""
+        try:
+            obj = MODELS[kind].model_validate(raw)
+        except ValidationError as error:
+            name = (raw.get("metadata") or {}).get("name")
+            log.warning("an object can't be read and is left out", extra={"kind": kind, "key": name, "why": str(error)})
+            return
+        if event_type == "DELETED":
+            self.world.drop(kind, obj.key, obj.uid)
+        elif (isinstance(obj, BatchJob) and not concerns_us(obj)) or not self.world.put(kind, obj):
+            return
+        self._wake(kind, obj)
+
+    def _wake(self, kind: Kind, obj: Object) -> None:
+        for item in self._concerned(kind, obj):
+            self.queue.add(item)
+
+    def _concerned(self, kind: Kind, obj: Object) -> Iterator[Item]:
+        """Yield what to look at because of an object: itself, and what it was made for or stands in the way of."""
+        if kind is not Kind.BATCH_JOB:
+            yield kind, obj.key
+        workload = workload_of(obj) if isinstance(obj, PodGroup) else obj.key
+        if workload is not None and kind is not Kind.GANG_JOB:
+            if self.world.jobs.get(workload) is not None:
+                yield Kind.GANG_JOB, workload
+            if kind is Kind.POD_GROUP and self.world.workloads.get(workload) is not None:
+                yield Kind.WORKLOAD, workload
+            if kind is Kind.WORKLOAD:
+                yield from ((Kind.POD_GROUP, group.key) for group in self.world.groups_near(workload, ()))
+
+    # First lists and sweep
+
+    async def synced(self) -> None:
+        """Return once the world has been read in full, for the first time."""
+        while not self._is_synced:
+            try:
+                await self.sync()
+            except KubeError as error:
+                log.warning("our kinds could not be listed, trying again", extra={"error": str(error)})
+                await self._clock.sleep(RETRY_S)
+
+    async def sync(self) -> None:
+        """List everything, take what is new, drop what is gone, and have every key looked at."""
+        for kind in KINDS:
+            listed, version = await self._list(kind)
+            for obj in self.world.settle_list(kind, listed, version):
+                self._wake(kind, obj)
+            for obj in listed:
+                self.world.put(kind, obj)
+                self._wake(kind, obj)
+        self._is_synced = True
+
+    async def _list(self, kind: Kind) -> tuple[list[Object], int]:
+        """Return all objects of a kind and the version of that list."""
+        while True:
+            try:
+                return await self._pages(kind)
+            except Gone:
+                log.info("a list took longer than the server remembers, starting again", extra={"kind": kind})
+
+    async def _pages(self, kind: Kind) -> tuple[list[Object], int]:
+        listed: list[Object] = []
+        token = ""
+        while True:
+            page = from_json(
+                await self._client.list_page(
+                    RESOURCES[kind], selector=_SELECTORS.get(kind, EVERYTHING), limit=PAGE, continue_token=token
+                )
+            )
+            listed += [MODELS[kind].model_validate(item) for item in page.get("items") or ()]
+            token = page["metadata"].get("continue") or ""
+            if not token:
+                return listed, int(page["metadata"]["resourceVersion"])
+
+    # Work
+
+    async def run(self) -> None:
+        """Work until cancelled; only a process that leads does."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._sweep(), name="sweep kinds")
+                for number in range(WORKERS):
+                    tasks.create_task(self._work(), name=f"kinds {number}")
+        finally:
+            self.queue.close()
+
+    async def _sweep(self) -> None:
+        while True:
+            started = self._clock.monotonic()
+            try:
+                await self.sync()
+            except KubeError as error:
+                log.warning("our kinds could not be listed, trying again", extra={"error": str(error)})
+            took_s = self._clock.monotonic() - started
+            await self._clock.sleep(max(SWEEP_S, SWEEP_SHARE * took_s))
+
+    async def _work(self) -> None:
+        while True:
+            item = await self.queue.take()
+            try:
+                again_s = await self._look_at(item)
+            except NotLeading:
+                self.queue.done(item)
+            except (KubeError, Refused, Stale) as error:
+                self.queue.failed(item)
+                log.info("not done yet, tried again", extra={"kind": item[0], "key": str(item[1]), "error": str(error)})
+            except Exception:
+                # A fault in one object's logic must not end the work on all others.
+                self.queue.failed(item)
+                log.exception("an object could not be looked at", extra={"kind": item[0], "key": str(item[1])})
+            else:
+                self.queue.done(item)
+                if again_s is not None:
+                    self.queue.add_later(item, again_s)
+
+    async def _look_at(self, item: Item) -> float | None:
+        kind, key = item
+        match kind:
+            case Kind.GANG_JOB:
+                return await reconcile_job(self.world, self._clock, key)
+            case Kind.WORKLOAD:
+                await reconcile_workload(self.world, self._clock, key)
+            case Kind.POD_GROUP:
+                await reconcile_group(self.world, key)
+        return None

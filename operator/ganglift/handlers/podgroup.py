@@ -1,0 +1,33 @@
+"""A PodGroup is handed to the loop; all that is judged here is whether the Workload that it refers to exists."""
+
+from ganglift.api.scheduling import PodGroup, Workload
+from ganglift.base.ids import Key
+from ganglift.gang.outcome import Waiting
+from ganglift.gang.reasons import Reason
+from ganglift.handlers.store import workload_of
+from ganglift.handlers.world import World
+
+
+async def reconcile_group(world: World, key: Key) -> None:
+    """Tell the loop whether something outside the group's pods keeps it from being planned."""
+    group = world.groups.get(key)
+    if group is None or group.is_deleting:
+        return
+    workload_key = workload_of(group)
+    workload = await world.workload(workload_key) if workload_key is not None else None
+    world.loop.set_obstacle(key, missing_workload(group, workload))
+
+
+def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | None:
+    """Return what is missing of what a PodGroup refers to, None if it refers to nothing or all is there."""
+    ref = group.spec.workload_ref
+    if ref is None:
+        return None
+    if workload is None:
+        message = f"Workload {ref.workload_name} does not exist: create it, or create this PodGroup without workloadRef"
+        return Waiting(Reason.WORKLOAD_MISSING, message)
+    names = [template.name for template in workload.spec.pod_group_templates]
+    if ref.template_name not in names:
+        message = f"Workload {workload.name} has no template {ref.template_name}, it has {', '.join(names)}"
+        return Waiting(Reason.WORKLOAD_MISSING, message)
+    return None

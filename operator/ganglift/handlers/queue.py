@@ -1,0 +1,85 @@
+"""Which objects to look at: each at most once at a time, however much happened to it meanwhile.
+
+The rules are those of client-go's work queue. A key that is added while it is being worked on is worked on again
+afterwards; one that failed comes back after a pause that doubles from failure to failure.
+"""
+
+import asyncio
+import random
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+
+
+class Queue(Generic[K]):
+    """Keys in order of arrival. Pauses after failures are `base_s`, 2 `base_s`, ... up to `longest_s`, jittered."""
+
+    def __init__(self, *, base_s: float = 0.5, longest_s: float = 60.0, rng: random.Random | None = None) -> None:
+        self._base_s = base_s
+        self._longest_s = longest_s
+        self._rng = rng or random.Random()
+        self._waiting: dict[K, None] = {}
+        self._working: set[K] = set()
+        self._again: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._arrived = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, key: K) -> None:
+        """Have the key looked at soon."""
+        if key in self._working:
+            self._again.add(key)
+        else:
+            self._waiting[key] = None
+            self._arrived.set()
+
+    def add_later(self, key: K, delay_s: float) -> None:
+        """Have the key looked at in a while. Of several such wishes for one key the soonest counts."""
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(delay_s, 0.0)
+        if (timer := self._timers.get(key)) is not None:
+            if timer.when() <= when:
+                return
+            timer.cancel()
+        self._timers[key] = loop.call_at(when, self._ring, key)
+
+    async def take(self) -> K:
+        """Return the next key; say `done` or `failed` afterwards."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        key = next(iter(self._waiting))
+        del self._waiting[key]
+        self._working.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        """The key was looked at and nothing is left to be tried again."""
+        self._failures.pop(key, None)
+        self._finish(key)
+
+    def failed(self, key: K) -> None:
+        """What the key needs could not be done; it comes back after a pause, also if more happens to it meanwhile."""
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        pause_s = min(self._longest_s, self._base_s * 2 ** min(count - 1, 30)) * (1 + self._rng.random() / 10)
+        self._finish(key)
+        self.add_later(key, pause_s)
+
+    def close(self) -> None:
+        """Forget all that is waited for."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _ring(self, key: K) -> None:
+        del self._timers[key]
+        self.add(key)
+
+    def _finish(self, key: K) -> None:
+        self._working.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
