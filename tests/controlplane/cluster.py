@@ -1,10 +1,12 @@
 """A cluster as tests see it: objects in, objects out, and a clean slate before each test."""
 
 import json
+import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from tests.support.kubectl import Kubectl
@@ -86,9 +88,6 @@ class Cluster:
 
     def create_all(self, path: str, bodies: Sequence[Mapping[str, Any]], *, per_s: float | None = None) -> None:
         """Create many objects over a few connections, in about that order; at most `per_s` a second if given."""
-        import threading
-        import time
-
         begun, turn, lock = time.monotonic(), iter(enumerate(bodies)), threading.Lock()
 
         def create_some(_: int) -> None:
@@ -124,7 +123,7 @@ class Cluster:
         for name in names:
             self.playground.add_node(name, gpus=gpus, wait=False)
         for name in names:
-            eventually(lambda name=name: self.get(f"{NODES}/{name}"), _is_usable, within_s=30)
+            eventually(partial(self.get, f"{NODES}/{name}"), _is_usable, within_s=30)
         return names
 
     # Waiting
@@ -145,7 +144,7 @@ class Cluster:
             self.playground.client.delete(f"{path}?propagationPolicy=Background&gracePeriodSeconds=0")
         eventually(self._force_pods_out, lambda left: left == 0, within_s=60)
         for path in _CLEANED:
-            eventually(lambda path=path: self.items(path), lambda items: not items, within_s=60)
+            eventually(partial(self.items, path), lambda items: not items, within_s=60)
         names = [node["metadata"]["name"] for node in self.items(NODES)]
         for name in names:
             self.playground.client.delete(f"{NODES}/{name}")

@@ -118,28 +118,15 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
         yield passing
 
 
-@pytest.fixture(scope="session")
-def operator_kubeconfig() -> Callable[[Playground], Path]:
-    """Gives the kubeconfig of the chart's service account; the chart is installed once in each playground."""
-    kubeconfigs: dict[str, Path] = {}
-
-    def install(playground: Playground) -> Path:
-        if playground.identity not in kubeconfigs:
-            kubeconfigs[playground.identity] = chart.install(playground)
-        return kubeconfigs[playground.identity]
-
-    return install
-
-
 @pytest.fixture
-def start_operator(tmp_path: Path, operator_kubeconfig: Callable[[Playground], Path]) -> Iterator[StartOperator]:
+def start_operator(tmp_path: Path) -> Iterator[StartOperator]:
     """Starts the operator on a cluster, under the chart's RBAC; ends it after the test and reads its log."""
     started: list[OperatorProcess] = []
 
     def start(
         cluster: Cluster, *flags: str, wait: bool = True, has_lease: bool = False, through: Proxy | None = None
     ) -> OperatorProcess:
-        kubeconfig = operator_kubeconfig(cluster.playground)
+        kubeconfig = chart.install(cluster.playground)
         if through is not None:
             kubeconfig = through.kubeconfig(like=kubeconfig)
         lease = () if has_lease else ("--no-leader-elect",)

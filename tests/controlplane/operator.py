@@ -1,5 +1,6 @@
 """The operator as users run it: a process of its own, under the RBAC of the chart."""
 
+import json
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.support.polling import eventually
 
@@ -19,8 +21,8 @@ GANGLIFT = Path(sys.executable).with_name("ganglift")
 class OperatorProcess:
     """`ganglift run` against a kubeconfig; `log` holds all that it has said over its starts."""
 
-    def __init__(self, kubeconfig: Path, directory: Path, flags: Sequence[str] = ()) -> None:
-        self.log_file = directory / "operator.log"
+    def __init__(self, kubeconfig: Path, log_file: Path, flags: Sequence[str] = ()) -> None:
+        self.log_file = log_file
         self._kubeconfig = kubeconfig
         self._flags = tuple(flags)
         self._port = 0
@@ -30,6 +32,7 @@ class OperatorProcess:
         """Start the process and, unless told otherwise, wait until it is ready."""
         self._port = _free_port()
         command = [str(GANGLIFT), "run", "--kubeconfig", str(self._kubeconfig), "--http-port", str(self._port)]
+        command += ["--log-format", "json"]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("KUBE", "GANGLIFT_"))}
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen([*command, *self._flags], stdout=log, stderr=log, env=environment)
@@ -70,6 +73,11 @@ class OperatorProcess:
     @property
     def log(self) -> str:
         return self.log_file.read_text() if self.log_file.exists() else ""
+
+    def records(self, message: str) -> list[dict[str, Any]]:
+        """The log's records with that message, with their fields."""
+        lines = (json.loads(line) for line in self.log.splitlines() if line.startswith("{"))
+        return [line for line in lines if line["message"] == message]
 
     def _answer(self) -> int:
         assert self._process is not None
