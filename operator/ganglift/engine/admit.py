@@ -20,6 +20,7 @@ from ganglift.engine.competitors import rival_of
 from ganglift.engine.executor import Executor
 from ganglift.engine.fence import Answer, Fence
 from ganglift.engine.look import member_of
+from ganglift.engine.nominations import Nominations
 from ganglift.engine.writes import lift, nominate, rfc3339
 from ganglift.gang.outcome import Lifting, Outcome, Reserved
 from ganglift.kube.client import PatchType
@@ -88,6 +89,7 @@ class Admission:
 
     intent: Intent
     cache: Cache
+    nominations: Nominations
     executor: Executor
     fence: Fence
     clock: Clock
@@ -122,6 +124,7 @@ class Admission:
         self._check()
 
     async def _nominate(self, pod: Pod, node: str) -> None:
+        self.nominations.write(pod.uid)
         await self.executor.patch(_ref(pod), nominate(pod, node), PatchType.MERGE, subresource="status")
 
     async def _confirm(self) -> None:

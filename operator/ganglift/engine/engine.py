@@ -31,10 +31,11 @@ from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Fence
 from ganglift.engine.jobs import Jobs
 from ganglift.engine.look import look_at
+from ganglift.engine.nominations import Nominations
 from ganglift.engine.report import Report
 from ganglift.engine.settle import Repair, Situation, TakeBack, settle
 from ganglift.engine.work import GroupWork
-from ganglift.gang.outcome import Settling, Unschedulable
+from ganglift.gang.outcome import Settling, Unschedulable, Waiting
 from ganglift.kube.errors import KubeError
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
@@ -56,12 +57,21 @@ class Engine:
         self.cache = Cache(self)
         self.fence = Fence(settings.namespace, self.cache, executor, clock)
         self.jobs = Jobs()
+        self.nominations = Nominations(executor)
         self.entries: dict[Key, Entry] = {}
         self._clock = clock
         self._policy = Policy(settings.queue_policy)
         self._report = Report(executor, clock, self._later)
         self._work = GroupWork(
-            settings, self.cache, self.jobs, executor, self.fence, clock, self._look, self._report.show
+            settings,
+            self.cache,
+            self.jobs,
+            self.nominations,
+            executor,
+            self.fence,
+            clock,
+            self._look,
+            self._report.show,
         )
         self._due: set[Key] = set()
         self._grew = False
@@ -109,11 +119,19 @@ class Engine:
         for key in self.jobs.drop(uid):
             self.group_changed(key)
 
+    def set_obstacle(self, key: Key, obstacle: Waiting | None) -> None:
+        """Keep a group from being planned for a reason outside its pods; None lets it go on."""
+        entry = self.entries.get(key)
+        if entry is not None and entry.obstacle != obstacle:
+            entry.obstacle = obstacle
+            self.group_changed(key)
+
     # The loop
 
     async def run(self) -> None:
         """Work until cancelled. The cache must have its first full lists of pods and nodes."""
         await self.fence.provide()
+        await self.nominations.take_over(self.cache.pods.values())
         async with asyncio.TaskGroup() as self._tasks:
             self._tasks.create_task(self._sweep(), name="sweep")
             self._tasks.create_task(self._report.run(), name="report")
@@ -128,6 +146,8 @@ class Engine:
         while True:
             for key in self.entries:
                 self._mark(key)
+            self.nominations.retain(self.cache.pods.keys())
+            self._work.retain(self.cache.pods.keys())
             await self.fence.sweep()
             await self._clock.sleep(self.settings.sweep_interval)
 
@@ -155,7 +175,8 @@ class Engine:
 
     def _look(self, entry: Entry) -> None:
         """Look at a group's pods now."""
-        look = look_at(entry.group, self.cache.pods_of(entry.key), self.jobs.of_group(entry.key))
+        pods, jobs = self.cache.pods_of(entry.key), self.jobs.of_group(entry.key)
+        look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
         if look.waiting is not None:
             entry.outcome = look.waiting
@@ -222,7 +243,7 @@ class Engine:
             if isinstance(verdict, Fits):
                 self._admit(entry, verdict.placements or result.extras.get(key, ()))
             else:
-                entry.outcome = Unschedulable(words_of(verdict))
+                entry.outcome = Unschedulable("; ".join([words_of(verdict), *_foreign_words(entry)]))
 
     def _admit(self, entry: Entry, placements: tuple[Placement, ...]) -> None:
         """Start the admission of a plan, unless too many reservations stand already: then plan again when some go."""
@@ -240,7 +261,7 @@ class Engine:
         """Give back room kept for gated members that no admission is under way for."""
         if entry.is_busy or entry.look is None:
             return
-        kept = [pod for pod in entry.look.membership.gated if pod.nominated]
+        kept = [pod for pod in entry.look.membership.gated if pod.nominated and self.nominations.is_ours(pod)]
         if kept and not entry.wants_plan:
             self._start(entry, self._work.release(kept), "release")
 
@@ -272,6 +293,16 @@ class Engine:
     def _mark(self, key: Key) -> None:
         self._due.add(key)
         self._wake.set()
+
+
+def _foreign_words(entry: Entry) -> list[str]:
+    """Say that members are bound to nodes by someone else's nomination, which explains much of a verdict."""
+    look = entry.look
+    pods = [pod for pod in look.membership.gated if pod.uid in look.foreign] if look is not None else []
+    if not pods:
+        return []
+    more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+    return [f"someone else has nominated {pods[0].name} to {pods[0].nominated}{more}, which is left as it is"]
 
 
 def _is_newer(group: PodGroup, known: PodGroup) -> bool:

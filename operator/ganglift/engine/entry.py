@@ -7,7 +7,7 @@ from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key, NodeName
 from ganglift.engine.backoff import Backoff
 from ganglift.engine.look import Look
-from ganglift.gang.outcome import Outcome
+from ganglift.gang.outcome import Outcome, Waiting
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class Entry:
     """What came of the last step; status shows it."""
     task: "asyncio.Task[None] | None" = None
     """What is under way for this group: an admission, a repair, a take-back, a release. One at a time."""
+    obstacle: Waiting | None = None
+    """What outside its pods keeps the group from being planned, such as a missing Workload."""
     wants_plan: bool = True
     """Something about the group has changed since its last verdict."""
     losses: int = 0

@@ -1,6 +1,6 @@
 """One look at a group: what the cache shows of it now, sorted by `gang`, and what it asks of the planner."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from ganglift.api.names import LIFTED_AT
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import NodeName, Uid
+from ganglift.engine.nominations import pinned
 from ganglift.gang.membership import Membership, child_of, creation_order, members_of
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
@@ -29,6 +30,8 @@ class Look:
     membership: Membership
     state: GangState
     waiting: Waiting | None
+    foreign: frozenset[Uid] = frozenset()
+    """Gated members that someone else has nominated: each can go to that node only."""
 
     @property
     def is_partial(self) -> bool:
@@ -65,7 +68,7 @@ class Look:
             key=self.group.key,
             uid=self.group.uid,
             need=self.state.to_place,
-            members=tuple(member_of(pod) for pod in gated),
+            members=tuple(member_of(pinned(pod) if pod.uid in self.foreign else pod) for pod in gated),
             priority=self.priority,
             created=_epoch(self.group.metadata.creation_timestamp),
             topology=self.group.spec.topology,
@@ -80,12 +83,24 @@ class Look:
         return bound | {pod.uid: NodeName(pod.nominated) for pod in self.membership.lifted if pod.nominated}
 
 
-def look_at(group: PodGroup, pods: Iterable[Pod], jobs: Iterable[BatchJob]) -> Look:
-    """Return how a group stands, from the pods that bear its label and the Jobs whose pods do."""
+def look_at(
+    group: PodGroup,
+    pods: Iterable[Pod],
+    jobs: Iterable[BatchJob],
+    is_foreign: Callable[[Pod], bool],
+    obstacle: Waiting | None = None,
+) -> Look:
+    """Return how a group stands, from the pods that bear its label and the Jobs whose pods do.
+
+    `is_foreign` tells whether a gated pod has been nominated by someone else; `obstacle` is what else keeps the group
+    from being planned.
+    """
     child = child_of(group, jobs)
     membership = members_of(group, pods, child)
-    state = observe(group, membership, need_of(group, child, membership), child)
-    return Look(group, child, membership, state, gather(group, membership, state))
+    foreign = frozenset(pod.uid for pod in membership.gated if is_foreign(pod))
+    reserved = {pod.uid for pod in membership.gated if pod.nominated} - foreign
+    state = observe(group, membership, need_of(group, child, membership), child, reserved)
+    return Look(group, child, membership, state, obstacle or gather(group, membership, state), foreign)
 
 
 def member_of(pod: Pod) -> Member:

@@ -6,7 +6,7 @@ group's entry for the next pass and for its status.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -20,6 +20,7 @@ from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, ref_of
 from ganglift.engine.fence import Fence
 from ganglift.engine.jobs import Jobs
+from ganglift.engine.nominations import Nominations
 from ganglift.engine.settle import Repair, TakeBack
 from ganglift.engine.writes import lift, nominate, release, rfc3339
 from ganglift.gang.actions import Kind
@@ -43,6 +44,7 @@ class GroupWork:
     settings: Settings
     cache: Cache
     jobs: Jobs
+    nominations: Nominations
     executor: Executor
     fence: Fence
     clock: Clock
@@ -50,6 +52,11 @@ class GroupWork:
     show: Callable[[Entry], None]
     planned: dict[Uid, NodeName] = field(default_factory=dict)
     """Where this process nominated members that are now lifted."""
+
+    def retain(self, uids: Collection[Uid]) -> None:
+        """Forget all pods but these."""
+        for uid in self.planned.keys() - uids:
+            del self.planned[uid]
 
     async def admit(self, entry: Entry, placements: Sequence[Placement]) -> None:
         """Take a plan through reserve, confirm and lift; note how it ended."""
@@ -63,6 +70,7 @@ class GroupWork:
         admission = Admission(
             intent=intent,
             cache=self.cache,
+            nominations=self.nominations,
             executor=self.executor,
             fence=self.fence,
             clock=self.clock,
@@ -115,6 +123,7 @@ class GroupWork:
             pod = self.cache.pods.get(uid)
             if pod is None or pod.is_bound or pod.nominated == node:
                 continue
+            self.nominations.write(uid)
             try:
                 await self.executor.patch(
                     ref_of(Kind.POD, pod.key), nominate(pod, node), PatchType.MERGE, subresource="status"
