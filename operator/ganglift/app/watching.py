@@ -1,6 +1,6 @@
 """kopf, as far as it is used: it watches our own kinds and batch/v1 Jobs, and queues events per object.
 
-It writes nothing: no finalizers, no progress annotations, no events, no peering. `kopf.operator()` ends on some answers
+It writes nothing: no finalizers, no progress annotations, no events, no peering. It ends on some answers
 of the API server that are a matter of course (410 on the request, a 5xx that outlasts its patience), so it is started
 again; handlers decide from the present state, so nothing is lost between.
 """
@@ -38,12 +38,19 @@ class _NoProgress(kopf.ProgressStorage):
         return essence
 
 
-async def watch(registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock) -> None:
-    """Run kopf until cancelled, again whenever it ends by itself."""
+async def watch(
+    registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock, started: Callable[[], None]
+) -> None:
+    """Run kopf until cancelled, again whenever it ends by itself.
+
+    kopf takes SIGTERM and SIGINT for itself at each start: `started` is called right after, to take them back.
+    """
     kopf.on.login(registry=registry)(_login_with(credentials))
     while True:
         try:
-            await kopf.operator(registry=registry, settings=_settings(), clusterwide=True, standalone=True)
+            tasks = await kopf.spawn_tasks(registry=registry, settings=_settings(), clusterwide=True, standalone=True)
+            started()
+            await kopf.run_tasks(tasks)
         except (aiohttp.ClientError, OSError, RuntimeError) as error:
             log.warning("watching our kinds was interrupted, starting again", extra={"error": str(error)})
         await clock.sleep(RESTART_AFTER_S)
