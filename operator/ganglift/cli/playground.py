@@ -104,8 +104,8 @@ def binaries(
 
 def directory_of(name: str) -> Path:
     """The state directory of the playground of that name. Raises PlaygroundError for what is no name."""
-    if not name or Path(name).name != name:
-        raise PlaygroundError(f"{name!r} is no name for a playground: it may not be empty or hold a slash")
+    if Path(name).name != name or name in {"", ".."}:
+        raise PlaygroundError(f"{name!r} is no name for a playground: it may not be empty, '..' or hold a slash")
     state_home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state_home) / "ganglift" / "playground" / name
 

@@ -45,8 +45,10 @@ class BuildDirectory:
             yield
 
     def temporary(self, name: str) -> Path:
-        """Where `name` is built before it is published."""
-        return self.path / f".{name}.tmp"
+        """Where this process builds `name` before it is published; whoever calls it holds the lock."""
+        for leftover in self.path.glob(f".{name}.*"):
+            leftover.unlink()
+        return self.path / f".{name}.{os.getpid()}"
 
     def publish_link(self, binary: Path, target: Path) -> None:
         """Make `target` the same file as `binary`, or a copy where the file system has no hard links."""
@@ -79,7 +81,7 @@ class GoToolchain:
         version = Version.find(lines[0].removeprefix("go")) or _two_part_version(lines[0])
         if version is None:
             return None
-        fetches_newer = version >= _FIRST_GO_THAT_FETCHES_NEWER_ONES and lines[1] != "local"
+        fetches_newer = version >= _FIRST_GO_THAT_FETCHES_NEWER_ONES and lines[1] not in {"local", "path"}
         return cls(Path(command), version, fetches_newer)
 
     def can_build(self, needed: Version) -> bool:
@@ -93,7 +95,6 @@ class GoToolchain:
             found, _ = read_version(target, program)
             if found is None or not program.accepts(found):
                 temporary = directory.temporary(program.name)
-                temporary.unlink(missing_ok=True)
                 self._run(program, temporary, reporter)
                 temporary.replace(target)
         return target

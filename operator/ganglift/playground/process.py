@@ -114,7 +114,7 @@ def _start_time(pid: int) -> str | None:
     """What tells this process from an earlier one of the same pid; None when there is none, or only a zombie."""
     if Path("/proc/self/stat").exists():
         return _start_time_from_proc(pid)
-    return _start_time_from_ps(pid)
+    return start_time_from_ps(pid)
 
 
 def _start_time_from_proc(pid: int) -> str | None:
@@ -128,7 +128,7 @@ def _start_time_from_proc(pid: int) -> str | None:
     return None if fields[0] in "ZX" else f"{fields[19]}@{_boot_id()}"
 
 
-def _start_time_from_ps(pid: int) -> str | None:
+def start_time_from_ps(pid: int) -> str | None:
     done = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     found = re.match(r"\s*(\S+)\s+(.+?)\s*$", done.stdout)
     return None if found is None or found[1].startswith("Z") else found[2]
