@@ -14,7 +14,6 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,12 +71,14 @@ class Operator:
             await check_kinds(client)
             await provide_namespace(client, self._settings.namespace)
             await check_permissions(client, self._settings.namespace, LEASE)
-            work = asyncio.ensure_future(self._work(client, lambda: _end_on_signals(work)))
-            _end_on_signals(work)
+            work = asyncio.ensure_future(self._work(client))
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, work.cancel)
             with suppress(asyncio.CancelledError):
                 await work
 
-    async def _work(self, client: HttpClient, take_signals: Callable[[], None]) -> None:
+    async def _work(self, client: HttpClient) -> None:
         identity = _identity()
         reign = Reign()
         elector = Elector(
@@ -105,7 +106,7 @@ class Operator:
             tasks.create_task(nodes.run(), name="nodes")
             tasks.create_task(pods.run(), name="pods")
             tasks.create_task(recorder.run(), name="events")
-            tasks.create_task(watch(registry, self._credentials, self._clock, take_signals), name="kopf")
+            tasks.create_task(watch(registry, self._credentials, self._clock), name="kopf")
             await asyncio.gather(pods.synced(), nodes.synced(), kinds.synced())
             if self._settings.leader_elect:
                 tasks.create_task(elector.run(), name="lease")
@@ -116,12 +117,6 @@ class Operator:
     @property
     def _lease(self) -> Ref:
         return LEASES.ref(LEASE, self._settings.namespace)
-
-
-def _end_on_signals(work: "asyncio.Future[None]") -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, work.cancel)
 
 
 def _identity() -> str:

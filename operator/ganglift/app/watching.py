@@ -1,22 +1,26 @@
 """kopf, as far as it is used: it watches our own kinds and batch/v1 Jobs, and queues events per object.
 
-It writes nothing: no finalizers, no progress annotations, no events, no peering. It ends on some answers
-of the API server that are a matter of course (410 on the request, a 5xx that outlasts its patience), so it is started
-again; handlers decide from the present state, so nothing is lost between.
+It writes nothing: no finalizers, no progress annotations, no events, no peering. It runs on an event loop of its own, in
+a thread of its own: at its end kopf cancels every task of the loop it finds, and at its start it takes the process's
+signals. It ends on answers of the API server that are a matter of course (410 on the request, a 5xx that outlasts its
+patience), so it is started again; handlers decide from the present state, so nothing is lost between.
 """
 
+import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 
 import aiohttp
 import kopf
 
 from ganglift.base.clock import Clock
-from ganglift.kube.credentials import Credentials
+from ganglift.kube.credentials import Access, Credentials
 
 log = logging.getLogger(__name__)
 
 RESTART_AFTER_S = 1.0
+STOP_TIMEOUT_S = 5.0
 
 
 class _NoProgress(kopf.ProgressStorage):
@@ -38,22 +42,27 @@ class _NoProgress(kopf.ProgressStorage):
         return essence
 
 
-async def watch(
-    registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock, started: Callable[[], None]
-) -> None:
-    """Run kopf until cancelled, again whenever it ends by itself.
-
-    kopf takes SIGTERM and SIGINT for itself at each start: `started` is called right after, to take them back.
-    """
-    kopf.on.login(registry=registry)(_login_with(credentials))
+async def watch(registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock) -> None:
+    """Run kopf until cancelled, again whenever it ends by itself. Handlers are called on kopf's thread."""
+    kopf.on.login(registry=registry)(_login_with(credentials, asyncio.get_running_loop()))
     while True:
+        stop = threading.Event()
+        work = asyncio.ensure_future(asyncio.to_thread(_run, registry, stop))
         try:
-            tasks = await kopf.spawn_tasks(registry=registry, settings=_settings(), clusterwide=True, standalone=True)
-            started()
-            await kopf.run_tasks(tasks)
-        except (aiohttp.ClientError, OSError, RuntimeError) as error:
-            log.warning("watching our kinds was interrupted, starting again", extra={"error": str(error)})
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait({work}, timeout=STOP_TIMEOUT_S)
+            raise
         await clock.sleep(RESTART_AFTER_S)
+
+
+def _run(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
+    work = kopf.operator(registry=registry, settings=_settings(), clusterwide=True, standalone=True, stop_flag=stop)
+    try:
+        asyncio.run(work)
+    except Exception as error:  # noqa: BLE001 - whatever ends kopf, watching goes on
+        log.warning("watching our kinds was interrupted, starting again", extra={"error": str(error)})
 
 
 def _settings() -> kopf.OperatorSettings:
@@ -68,9 +77,12 @@ def _settings() -> kopf.OperatorSettings:
     return settings
 
 
-def _login_with(credentials: Credentials) -> Callable[..., Awaitable[kopf.AiohttpSession]]:
+def _login_with(
+    credentials: Credentials, loop: asyncio.AbstractEventLoop
+) -> Callable[..., Awaitable[kopf.AiohttpSession]]:
     async def login(**_: object) -> kopf.AiohttpSession:
-        access = await credentials.access()
+        # Credentials belong to the operator's own loop.
+        access: Access = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(credentials.access(), loop))
         headers = {"Authorization": access.token} if access.token else {}
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=access.ssl), headers=headers, proxy=access.proxy

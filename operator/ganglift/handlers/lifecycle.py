@@ -53,7 +53,7 @@ class Kinds:
     """The handlers of one operator."""
 
     def __init__(self, client: Client, executor: Executor, loop: Loop, clock: Clock) -> None:
-        self.world = World(executor, loop)
+        self.world = World(executor, loop, self._wake)
         self.queue: Queue[Item] = Queue()
         self._client = client
         self._clock = clock
@@ -71,9 +71,11 @@ class Kinds:
 
     def _listen(self, registry: kopf.OperatorRegistry, kind: Kind) -> None:
         resource = RESOURCES[kind]
+        loop = asyncio.get_running_loop()
 
         async def tell(event: Mapping[str, Any], **_: Any) -> None:
-            self.see(kind, event["type"], event["object"])
+            # kopf may run on a thread of its own; everything else here belongs to this loop.
+            loop.call_soon_threadsafe(self.see, kind, event["type"], event["object"])
 
         kopf.on.event(
             resource.group, resource.version, resource.plural, id=f"see-{kind.value.lower()}", registry=registry
@@ -87,11 +89,12 @@ class Kinds:
             name = (raw.get("metadata") or {}).get("name")
             log.warning("an object can't be read and is left out", extra={"kind": kind, "key": name, "why": str(error)})
             return
-        if event_type == "DELETED":
+        if isinstance(obj, BatchJob) and not concerns_us(obj):
+            self._wake(kind, obj)  # it may have, or have had, the name that a child of ours needs
+        elif event_type == "DELETED":
             self.world.drop(kind, obj.key, obj.uid)
-        elif (isinstance(obj, BatchJob) and not concerns_us(obj)) or not self.world.put(kind, obj):
-            return
-        self._wake(kind, obj)
+        else:
+            self.world.put(kind, obj)
 
     def _wake(self, kind: Kind, obj: Object) -> None:
         for item in self._concerned(kind, obj):
@@ -125,10 +128,8 @@ class Kinds:
         """List everything, take what is new, drop what is gone, and have every key looked at."""
         for kind in KINDS:
             listed, version = await self._list(kind)
-            for obj in self.world.settle_list(kind, listed, version):
-                self._wake(kind, obj)
+            self.world.take_list(kind, listed, version)
             for obj in listed:
-                self.world.put(kind, obj)
                 self._wake(kind, obj)
         self._is_synced = True
 
