@@ -23,17 +23,16 @@ def workload_step(workload: Workload, groups: Iterable[PodGroup], now: datetime)
     """Return the next step for a Workload: its PodGroups as they should be, then its status.
 
     `groups` are the PodGroups that refer to it or have a name it might want. Where it was made for one of our Jobs, the
-    Job makes the PodGroup, before its child, and this only carries changes over.
+    Job makes the PodGroup, before its child, and this waits for it and carries changes over.
     """
     if workload.is_deleting:
         return Step()
     seats = seats_of(workload, groups)
     actions = group_actions(workload, seats)
     creates = tuple(action for action in actions if isinstance(action, Create))
-    if creates and not is_of_job(workload):
-        return Step(creates, is_final=False)
-    changes = (action for action in actions if not isinstance(action, Create))
-    return Step((*changes, *status_actions(workload, workload_status(workload, seats, now))))
+    if creates:
+        return Step() if is_of_job(workload) else Step(creates, is_final=False)
+    return Step((*actions, *status_actions(workload, workload_status(workload, seats, now))))
 
 
 def refused_step(workload: Workload, groups: Iterable[PodGroup], refusal: Waiting, now: datetime) -> Step:

@@ -28,6 +28,11 @@ class Queue(Generic[K]):
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no key waits or is being worked on; pauses may be running."""
+        return not self._waiting and not self._working
+
     def add(self, key: K) -> None:
         """Have the key looked at soon."""
         if key in self._working:

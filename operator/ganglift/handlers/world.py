@@ -4,7 +4,7 @@ An answer of the API server that says that the world is not what was looked at b
 says no becomes `Refused`, with the server's own words for the status. All else is a `KubeError` and tried again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from ganglift.api.job import BatchJob, GangJob
@@ -70,14 +70,18 @@ MODELS: dict[Kind, type[Object]] = {
 
 
 class World:
-    """The objects of the four kinds as last seen, kept in step with the engine."""
+    """The objects of the four kinds as last seen, kept in step with the engine.
 
-    def __init__(self, executor: Executor, loop: Loop) -> None:
+    `changed` is told of each object that came, changed or went, by a watch or by our own writes.
+    """
+
+    def __init__(self, executor: Executor, loop: Loop, changed: Callable[[Kind, Object], None]) -> None:
         self.workloads: Store[Workload] = Store()
         self.groups = GroupStore()
         self.jobs: Store[GangJob] = Store()
         self.children: Store[BatchJob] = Store()
         self.loop = loop
+        self._changed = changed
         self._executor = executor
         self._stores: dict[Kind, Store[Any]] = {
             Kind.WORKLOAD: self.workloads,
@@ -96,23 +100,25 @@ class World:
             self.loop.set_group(obj)
         elif isinstance(obj, BatchJob):
             self.loop.set_job(obj)
+        self._changed(kind, obj)
         return True
 
-    def drop(self, kind: Kind, key: Key, uid: Uid) -> bool:
-        """Take the end of an object; return False where it was not known."""
+    def drop(self, kind: Kind, key: Key, uid: Uid) -> None:
+        """Take the end of an object."""
         gone = self._stores[kind].drop(key, uid)
         if isinstance(gone, PodGroup):
             self.loop.drop_group(key)
         elif isinstance(gone, BatchJob):
             self.loop.drop_job(gone.uid)
-        return gone is not None
+        if gone is not None:
+            self._changed(kind, gone)
 
-    def settle_list(self, kind: Kind, listed: Sequence[Object], version: int) -> tuple[Object, ...]:
-        """Take a full list; return the objects that are gone without a word."""
-        gone: tuple[Object, ...] = self._stores[kind].missing_from(listed, version)
-        for obj in gone:
-            self.drop(kind, obj.key, obj.uid)
-        return gone
+    def take_list(self, kind: Kind, listed: Sequence[Object], version: int) -> None:
+        """Take a full list of that version: what it lacks is gone without a word."""
+        for gone in self._stores[kind].missing_from(listed, version):
+            self.drop(kind, gone.key, gone.uid)
+        for obj in listed:
+            self.put(kind, obj)
 
     # Reads
 
