@@ -90,8 +90,9 @@ def pod(name: str, *, gates: tuple[str, ...] = (), **spec: Any) -> Obj:
     return body
 
 
-def load(body: bytes) -> Any:
-    return from_json(body)
+def load(body: bytes) -> Obj:
+    loaded: Obj = from_json(body)
+    return loaded
 
 
 async def until(condition: Callable[[], Any], timeout_s: float = 20.0) -> None:

@@ -10,7 +10,7 @@ from tests.contract.server import Server, load
 
 from ganglift.kube.client import EVERYTHING, INITIAL_EVENTS_END, PatchType, Selector
 from ganglift.kube.decoding import Event, split_event, split_page
-from ganglift.kube.errors import Gone, Request, Status, error_for
+from ganglift.kube.errors import Request
 from ganglift.kube.resources import LEASES, PODS
 
 ASKED = Request("watch", "leases")
@@ -89,11 +89,6 @@ class StreamContract:
             await server.make_lease("later")
             assert (await anext(events)).metadata()["name"] == "later"
 
-    async def test_a_watch_from_long_ago_is_gone(self, server: Server) -> None:
-        await server.make_lease()
-        with pytest.raises(Gone):
-            await self._first_event_from(server, "1")
-
     async def test_a_watch_ends_cleanly_after_its_time(self, server: Server) -> None:
         made = await server.make_lease()
         async with watch(server, made["metadata"]["resourceVersion"], duration_s=1) as events:
@@ -105,13 +100,6 @@ class StreamContract:
             line = await anext(lines)
         assert line.startswith(b'{"type":"ADDED","object":{')
         assert load(split_event(line, ASKED).object)["metadata"]["uid"] == made["metadata"]["uid"]
-
-    async def _first_event_from(self, server: Server, version: str) -> None:
-        """The refusal comes as the answer or as the first event, as the server likes."""
-        async with watch(server, version) as events:
-            event = await anext(events)
-        if event.type == "ERROR":
-            raise error_for(Status.from_object(load(event.object)), ASKED)
 
     async def _live_and_die(self, server: Server) -> None:
         await server.make_lease("one")

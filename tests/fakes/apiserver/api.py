@@ -16,6 +16,7 @@ from tests.fakes.apiserver.pods import PodRules
 from tests.fakes.apiserver.refusals import (
     Obj,
     Problems,
+    Refusal,
     already_exists,
     bad_request,
     conflict,
@@ -203,14 +204,10 @@ class Api:
 
     def _new_object(self, target: Target, body: Obj) -> Obj:
         resource = target.resource
-        if (body.get("kind", resource.kind), body.get("apiVersion", resource.api_version)) != (
-            resource.kind,
-            resource.api_version,
-        ):
-            raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
+        _check_kind(target, body)
         metadata = dict(body.get("metadata") or {})
         if metadata.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise Refusal(500, "InternalError", "resourceVersion should not be set on objects to be created")
         if metadata.setdefault("namespace", target.namespace) != target.namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if not target.namespace:
@@ -262,6 +259,17 @@ class Api:
         status = {"conditions": [established | {"lastTransitionTime": now}], "acceptedNames": names}
         if (stored.obj.get("status") or {}).get("acceptedNames") != names:
             self.store.commit(resources.CRDS, place, stored.copy() | {"status": status})
+
+
+def _check_kind(target: Target, body: Obj) -> None:
+    """Built-in kinds are decoded by the path they are sent to; custom resources must say what they are."""
+    resource = target.resource
+    for field_name, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if field_name not in body and target.kind.is_custom:
+            missing = field_name[0].upper() + field_name[1:]
+            raise bad_request(f"the object provided is unrecognized: Object '{missing}' is missing")
+        if body.get(field_name, expected) != expected:
+            raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
 
 
 def _keep_system_metadata(new: Obj, old: Obj, problems: Problems) -> None:

@@ -31,12 +31,8 @@ class JobRules(Rules):
         _label(obj)
         _check_counts(spec, problems)
         template = spec["template"].get("spec") or {}
-        if template.get("restartPolicy") not in ("OnFailure", "Never"):
-            problems.add(
-                "spec.template.spec.restartPolicy",
-                "NotSupported",
-                f'Unsupported value: "{template.get("restartPolicy") or ""}": supported values: "OnFailure", "Never"',
-            )
+        if template.get("restartPolicy", "Always") == "Always":
+            problems.required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
         if not template.get("containers"):
             problems.required("spec.template.spec.containers")
 

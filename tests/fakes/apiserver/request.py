@@ -1,12 +1,12 @@
-"""From an HTTP request to what it means: verb, kind, place, body."""
+"""From a request to what it means: verb, kind, place, body."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
 import yaml
-from aiohttp import web
 from pydantic_core import from_json
 from tests.fakes.apiserver.api import Api
 from tests.fakes.apiserver.faults import Seen
@@ -18,14 +18,14 @@ _NAMED = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "
 _COLLECTION = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
-def understand(request: web.BaseRequest, body: bytes, api: Api) -> Seen:
+def understand(
+    api: Api, *, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
+) -> Seen:
     """Raises Refusal (404) for a kind that is not served, and (400) for a body that can't be read."""
-    path = request.path
-    query = dict(request.query)
     parts = [unquote(part) for part in path.strip("/").split("/")]
     located = _locate(parts)
     if located is None:
-        return Seen(request.method.lower(), path, query=query, headers=request.headers)
+        return Seen(method.lower(), path, query=query, headers=headers)
     group, version, rest = located
     namespace, plural, name, subresource = _split(rest)
     resource = next(
@@ -34,9 +34,9 @@ def understand(request: web.BaseRequest, body: bytes, api: Api) -> Seen:
     )
     if resource is None:
         raise not_served()
-    content_type = request.headers.get("Content-Type", "").partition(";")[0]
+    content_type = headers.get("Content-Type", "").partition(";")[0]
     return Seen(
-        verb=_verb(request.method, name, query),
+        verb=_verb(method, name, query),
         path=path,
         resource=resource,
         namespace=namespace,
@@ -45,7 +45,7 @@ def understand(request: web.BaseRequest, body: bytes, api: Api) -> Seen:
         query=query,
         content_type=content_type,
         body=_decode(body, content_type),
-        headers=request.headers,
+        headers=headers,
     )
 
 
@@ -70,7 +70,7 @@ def _split(rest: list[str]) -> tuple[str, str, str, str]:
     return namespace, plural, name, subresource
 
 
-def _verb(method: str, name: str, query: dict[str, str]) -> str:
+def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
     if method == "GET" and not name and query.get("watch") in ("true", "1"):
         return "watch"
     return (_NAMED if name else _COLLECTION).get(method, method.lower())

@@ -35,6 +35,8 @@ class Watch:
         namespace: str,
         selects: Predicate,
         *,
+        resource_version: str,
+        sends_initial: bool,
         bookmark_every_s: float | None,
         duration_s: float,
         distort: Distort | None = None,
@@ -48,7 +50,8 @@ class Watch:
         self._selects = selects
         self._bookmark_every_s = bookmark_every_s
         self._duration_s = duration_s
-        self._held_back: bytes | None = None
+        self._resource_version = resource_version
+        self._sends_initial = sends_initial
 
     def end(self) -> None:
         """End it cleanly, as the API server does several times in a burst."""
@@ -70,11 +73,11 @@ class Watch:
         self.distort = replace(self.distort, after=self.sent, **how)
         self._log.wake()
 
-    async def run(self, resource_version: str, send: Send, *, initial: bool, is_open: Callable[[], bool]) -> None:
+    async def run(self, send: Send, *, is_open: Callable[[], bool]) -> None:
         """Send events until the watch ends. Raises CutOff."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._duration_s
-        position = await self._begin(resource_version, send, initial=initial)
+        position = await self._begin(send)
         bookmark_at = loop.time() + self._bookmark_every_s if self._bookmark_every_s else float("inf")
         while position is not None and is_open():
             changes = self._log.since(position)
@@ -91,19 +94,19 @@ class Watch:
             if position == self._log.end:
                 await self._log.wait(min(_LOOK_EVERY_S, ends_at - now, bookmark_at - now))
 
-    async def _begin(self, resource_version: str, send: Send, *, initial: bool) -> int | None:
+    async def _begin(self, send: Send) -> int | None:
         """Return where in the log to go on from; None if the watch is over already."""
-        if initial or resource_version in ("", "0"):
+        version = self._resource_version
+        if self._sends_initial or version in ("", "0"):
             position = self._log.end
             present = [stored for stored in self._store.table(self.resource).objects.values() if self._shows(stored)]
             await self._deliver_lines([event_line("ADDED", stored) for stored in present], send)
-            if initial:
+            if self._sends_initial:
                 await self._send_bookmark(send, {"k8s.io/initial-events-end": "true"})
             return position
-        found = self._log.position_after(int(resource_version))
+        found = self._log.position_after(int(version))
         if found is None:
-            oldest = self._store.revision
-            await send(error_line(expired(f"too old resource version: {resource_version} ({oldest})")))
+            await send(error_line(expired(f"too old resource version: {version} ({self._store.revision})")))
         return found
 
     def _shows(self, stored: Stored) -> bool:

@@ -11,9 +11,18 @@ from tests.fakes.apiserver import FakeApiServer
 
 
 @pytest.fixture(params=[37, 34], ids=["1.37", "1.34"])
-async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
-    async with FakeApiServer(minor=request.param) as fake, fake.client() as client:
-        yield await open_namespace(client, request.param)
+def minor(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(params=["http", "direct"])
+async def server(request: pytest.FixtureRequest, minor: int) -> AsyncIterator[Server]:
+    """The fake over HTTP, and asked without it."""
+    async with (
+        FakeApiServer(minor=minor) as fake,
+        fake.client() if request.param == "http" else fake.direct_client() as client,
+    ):
+        yield await open_namespace(client, minor)
 
 
 class TestObjects(ObjectContract):
