@@ -7,7 +7,8 @@ A pod may name a node that does not exist, or no longer: it is remembered and co
 Not thread-safe; snapshots are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,10 +18,14 @@ from ganglift.api.node import Node
 from ganglift.api.pod import Pod, Quantities
 from ganglift.base.ids import NodeName, Uid
 from ganglift.base.quantity import PODS
+from ganglift.plan.ledger import Ledger
 from ganglift.plan.nodes import NodeFacts, NodeTable, facts_of
 from ganglift.plan.requests import allocatable_of
-from ganglift.plan.shape import Demand, HostPort, Shape, shape_of
-from ganglift.plan.snapshot import Kind, Occupants, Snapshot, Standing
+from ganglift.plan.room import without
+from ganglift.plan.shape import ClaimKey, Demand, Exclusive, Shape, shape_of
+from ganglift.plan.slots import Rows, Slots
+from ganglift.plan.snapshot import Kind, Snapshot
+from ganglift.plan.terms import implied_labels
 
 __all__ = ["Books", "Kind"]
 
@@ -29,21 +34,28 @@ _FIRST_COLUMNS = 8
 
 
 class Books:
-    """Mutable; see the module."""
+    """See the module. `ledger` is told of claims, volumes, namespaces and device classes."""
 
     def __init__(self) -> None:
-        self.version = 0
-        """Counts the changes that can matter to placement."""
+        self.ledger = Ledger()
+        self._changes = 0
         self._facts: dict[NodeName, NodeFacts] = {}
         self._offered: dict[NodeName, Quantities] = {}
-        self._rows = _Rows()
+        self._rows = Rows()
         self._columns: dict[str, int] = {PODS: 0}
         self._vectors: WeakKeyDictionary[Demand, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
         self._allocatable = np.zeros((_FIRST_ROWS, _FIRST_COLUMNS), np.int64)
         self._used = np.zeros((_FIRST_ROWS, _FIRST_COLUMNS), np.int64)
-        self._ports: dict[int, list[HostPort]] = {}
-        self._pods = _Pods()
+        self._exclusives: dict[int, tuple[Exclusive, ...]] = {}
+        self._claims: dict[int, tuple[ClaimKey, ...]] = {}
+        self._pods = Slots()
         self._table: NodeTable | None = None
+        self._order: NDArray[np.intp] = np.zeros(0, np.intp)
+
+    @property
+    def version(self) -> int:
+        """Counts the changes that can matter to placement."""
+        return self._changes + self.ledger.version
 
     # Nodes
 
@@ -66,18 +78,19 @@ class Books:
         self._allocatable[row] = 0
         for column, units in offered.items():
             self._allocatable[row, column] = units
-        self.version += 1
+        self._changes += 1
         return True
 
     def remove_node(self, name: str) -> bool:
         """Take the end of a node; pods that name it stay remembered. Return whether there was such a node."""
-        if self._facts.pop(NodeName(name), None) is None:
+        known = NodeName(name)
+        if self._facts.pop(known, None) is None:
             return False
-        del self._offered[NodeName(name)]
-        self._allocatable[self._rows.of[NodeName(name)]] = 0
-        self._drop_if_empty(NodeName(name))
+        del self._offered[known]
+        self._allocatable[self._rows.of[known]] = 0
+        self._drop_if_empty(known)
         self._table = None
-        self.version += 1
+        self._changes += 1
         return True
 
     # Pods
@@ -95,11 +108,14 @@ class Books:
                 return False
             self.remove(uid)
         row = self._row(NodeName(node))
+        demand = shape.demand
         self._pods.add(uid, shape, row, kind)
-        self._count(shape.demand, row, 1)
-        if shape.demand.ports:
-            self._ports.setdefault(row, []).extend(shape.demand.ports)
-        self.version += 1
+        self._count(demand, row, 1)
+        if demand.exclusives:
+            self._exclusives[row] = self._exclusives.get(row, ()) + demand.exclusives
+        if demand.claims:
+            self._claims[row] = self._claims.get(row, ()) + demand.claims
+        self._changes += 1
         return True
 
     def remove(self, uid: Uid) -> bool:
@@ -108,13 +124,12 @@ class Books:
             return False
         shape, row = self._pods.drop(uid)
         self._count(shape.demand, row, -1)
-        if shape.demand.ports:
-            for port in shape.demand.ports:
-                self._ports[row].remove(port)
-            if not self._ports[row]:
-                del self._ports[row]
+        if shape.demand.exclusives:
+            _take_away(self._exclusives, row, shape.demand.exclusives)
+        if shape.demand.claims:
+            _take_away(self._claims, row, shape.demand.claims)
         self._drop_if_empty(self._rows.names[row])
-        self.version += 1
+        self._changes += 1
         return True
 
     def node_of(self, uid: Uid) -> NodeName | None:
@@ -134,18 +149,23 @@ class Books:
         table = self._table
         if table is None:
             table = self._table = NodeTable(self._facts.values())
-        rows = np.fromiter((self._rows.of[name] for name in table.names), np.intp, len(table))
-        position = np.full(self._rows.size, -1, np.int32)
-        position[rows] = np.arange(len(rows), dtype=np.int32)
+            self._order = np.fromiter((self._rows.of[name] for name in table.names), np.intp, len(table))
+        position = np.full(len(self._rows.names), -1, np.int32)
+        position[self._order] = np.arange(len(self._order), dtype=np.int32)
         width = len(self._columns)
         return Snapshot(
             table=table,
             columns=dict(self._columns),
-            allocatable=self._allocatable[rows, :width],
-            used=self._used[rows, :width],
-            ports={int(position[row]): tuple(ports) for row, ports in self._ports.items() if position[row] >= 0},
+            allocatable=self._allocatable[self._order, :width],
+            used=self._used[self._order, :width],
+            exclusives=_by_position(self._exclusives, position),
+            claims=_by_position(self._claims, position),
             standing=self._pods.standing(position),
             occupants=self._pods.occupants(position),
+            storage=self.ledger.storage(),
+            namespaces={n: implied_labels(n) for n in self._pods.namespaces()} | self.ledger.namespaces(),
+            namespaces_known=self.ledger.namespaces_known,
+            device_resources=self.ledger.device_resources(),
             version=self.version,
         )
 
@@ -160,8 +180,7 @@ class Books:
         return row
 
     def _drop_if_empty(self, name: NodeName) -> None:
-        row = self._rows.of[name]
-        if name not in self._facts and not self._used[row, self._columns[PODS]]:
+        if name not in self._facts and not self._used[self._rows.of[name], self._columns[PODS]]:
             self._rows.drop(name)
 
     def _column(self, resource: str) -> int:
@@ -180,96 +199,14 @@ class Books:
             self._used[row, column] += units * times
 
 
-class _Rows:
-    """Which row of the arrays is which node name. Rows of names nobody uses are used again."""
-
-    def __init__(self) -> None:
-        self.of: dict[NodeName, int] = {}
-        self.names: list[NodeName] = []
-        self._unused: list[int] = []
-
-    @property
-    def size(self) -> int:
-        return len(self.names)
-
-    def get(self, name: NodeName) -> int:
-        row = self.of.get(name)
-        if row is None:
-            if self._unused:
-                row = self._unused.pop()
-                self.names[row] = name
-            else:
-                row = len(self.names)
-                self.names.append(name)
-            self.of[name] = row
-        return row
-
-    def drop(self, name: NodeName) -> None:
-        self._unused.append(self.of.pop(name))
+_Held = TypeVar("_Held", Exclusive, ClaimKey)
 
 
-class _Pods:
-    """All pods that hold a place, in slots of parallel arrays; a free slot has row -1 and no shape."""
-
-    def __init__(self) -> None:
-        self.slot: dict[Uid, int] = {}
-        self.rows: NDArray[np.int32] = np.full(_FIRST_ROWS, -1, np.int32)
-        self.kinds: NDArray[np.int8] = np.zeros(_FIRST_ROWS, np.int8)
-        self.shapes: list[Shape | None] = []
-        self.uids: list[Uid] = []
-        self._standing: set[Uid] = set()
-        self._unused: list[int] = []
-
-    def add(self, uid: Uid, shape: Shape, row: int, kind: Kind) -> None:
-        slot = self._unused.pop() if self._unused else self._grow()
-        self.slot[uid] = slot
-        self.rows[slot] = row
-        self.kinds[slot] = kind
-        self.shapes[slot] = shape
-        self.uids[slot] = uid
-        if kind >= Kind.LIFTED:
-            self._standing.add(uid)
-
-    def drop(self, uid: Uid) -> tuple[Shape, int]:
-        slot = self.slot.pop(uid)
-        shape, row = self.shapes[slot], int(self.rows[slot])
-        assert shape is not None
-        self.rows[slot] = -1
-        self.shapes[slot] = None
-        self.uids[slot] = Uid("")
-        self._standing.discard(uid)
-        self._unused.append(slot)
-        return shape, row
-
-    def occupants(self, position: NDArray[np.int32]) -> Occupants:
-        size = len(self.shapes)
-        rows = self.rows[:size]
-        nodes = np.where(rows >= 0, position[rows] if len(position) else -1, -1).astype(np.int32)
-        return Occupants(nodes, self.kinds[:size].copy(), tuple(self.shapes), tuple(self.uids))
-
-    def standing(self, position: NDArray[np.int32]) -> dict[Uid, Standing]:
-        slots = ((uid, self.slot[uid]) for uid in self._standing)
-        return {
-            uid: Standing(int(position[self.rows[slot]]), shape, Kind(self.kinds[slot]))
-            for uid, slot in slots
-            if position[self.rows[slot]] >= 0 and (shape := self.shapes[slot]) is not None
-        }
-
-    def _grow(self) -> int:
-        slot = len(self.shapes)
-        if slot >= len(self.rows):
-            self.rows = np.concatenate((self.rows, np.full_like(self.rows, -1)))
-            self.kinds = np.concatenate((self.kinds, np.zeros_like(self.kinds)))
-        self.shapes.append(None)
-        self.uids.append(Uid(""))
-        return slot
+def _take_away(held: dict[int, tuple[_Held, ...]], row: int, gone: tuple[_Held, ...]) -> None:
+    left = without(held.pop(row), gone)
+    if left:
+        held[row] = left
 
 
-def books_of(nodes: Iterable[Node], held: Iterable[tuple[Pod, str, Kind]] = ()) -> Books:
-    """Return books built from full lists."""
-    books = Books()
-    for node in nodes:
-        books.set_node(node)
-    for pod, name, kind in held:
-        books.place(pod, name, kind)
-    return books
+def _by_position(held: Mapping[int, tuple[_Held, ...]], position: NDArray[np.int32]) -> dict[int, tuple[_Held, ...]]:
+    return {int(position[row]): things for row, things in held.items() if position[row] >= 0}

@@ -1,18 +1,20 @@
 """Questions about a plan that is already made, or about pods that are not ours, on the newest snapshot."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ganglift.base.ids import NodeName, Uid
-from ganglift.plan.filters import check
-from ganglift.plan.fit import place
+from ganglift.plan.filters import causes_now
 from ganglift.plan.nodes import Mask
+from ganglift.plan.place import Ask, place
+from ganglift.plan.relations import Relations
 from ganglift.plan.request import Member
+from ganglift.plan.room import Room
 from ganglift.plan.shape import Shape
-from ganglift.plan.snapshot import Room, Snapshot
-from ganglift.plan.verdict import Cause, Placement
+from ganglift.plan.snapshot import Snapshot
+from ganglift.plan.verdict import Cause, CauseKind, Pin, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +23,49 @@ class Broken:
 
     uid: Uid
     node: NodeName
-    causes: tuple[Cause, ...]
+    causes: tuple[Cause, ...] = field(default_factory=tuple)
 
 
 def still_fits(
-    snapshot: Snapshot, assignment: Sequence[tuple[Member, NodeName]], own: Iterable[Uid] = ()
+    snapshot: Snapshot,
+    assignment: Sequence[tuple[Member, NodeName]],
+    own: Iterable[Uid] = (),
+    pins: Mapping[Uid, tuple[Pin, ...]] | None = None,
 ) -> tuple[Broken, ...]:
     """Return which of the planned places do not hold on this snapshot, in the order of the plan; nothing if all hold.
 
-    Room that the members themselves hold, and that of `own`, does not count against them.
+    Room that the members themselves hold, and that of `own`, does not count against them. Rules between pods are judged
+    step by step, each member with only the earlier ones placed. `pins` are the domains that members were promised.
     """
     room = Room(snapshot)
     room.release({*own, *(member.uid for member, _ in assignment)})
+    relations = Relations(room, (member.shape for member, _ in assignment))
     broken = []
     for member, node in assignment:
         at = snapshot.table.position.get(node)
-        if at is not None and room.capacity(member.shape.demand)[at]:
-            room.take(member.shape, at)
+        if at is None:
+            broken.append(Broken(member.uid, node))
+            continue
+        causes = _moved(snapshot, at, (pins or {}).get(member.uid, ()))
+        if not _fits(room, relations, member, at):
+            causes += causes_now(room, relations, member.shape, at)
+        if causes:
+            broken.append(Broken(member.uid, node, causes))
         else:
-            broken.append(Broken(member.uid, node, _causes(room, member, node)))
+            room.take(member.shape, at)
+            relations.put(relations.of[member.shape], at)
     return tuple(broken)
 
 
-def _causes(room: Room, member: Member, node: NodeName) -> tuple[Cause, ...]:
-    return check(room, member.shape, node) if node in room.snapshot.table.position else ()
+def _fits(room: Room, relations: Relations, member: Member, node: int) -> bool:
+    demand = member.shape.demand
+    has_room = bool(room.capacity(demand)[node]) and room.most(demand) > 0
+    return has_room and bool(relations.allows(relations.of[member.shape])[node])
+
+
+def _moved(snapshot: Snapshot, node: int, pins: Iterable[Pin]) -> tuple[Cause, ...]:
+    labels = snapshot.table.facts[node].labels
+    return tuple(Cause(CauseKind.DOMAIN, key) for key, value in pins if labels.get(key) != value)
 
 
 def replace_one(
@@ -53,7 +74,7 @@ def replace_one(
     """Return a new place for a single member, or None; its own reservation and those of `own` are given up first."""
     room = Room(snapshot)
     room.release({member.uid, *own})
-    places = place(room, [member], ~_rows(snapshot, avoid), {})
+    places = place(room, Ask([member], 1, ~_rows(snapshot, avoid))).places
     return Placement(member.uid, snapshot.names[places[0].node]) if places else None
 
 
@@ -62,8 +83,8 @@ def could_use(
 ) -> bool:
     """Whether kube-scheduler could place a foreign pod of the shape on any of these nodes.
 
-    Without `ignoring` room does not matter, only the node's rules do. With it, there must be room once the reservations
-    of those uids are taken away.
+    Without `ignoring` neither room nor other pods matter, only the nodes' own rules do. With it, there must be room
+    once the reservations of those uids are taken away.
     """
     wanted = _rows(snapshot, nodes)
     if ignoring is None:

@@ -1,77 +1,115 @@
-"""Why a group does not fit: causes counted over nodes, and the room that is there."""
+"""Why a group does not fit: causes counted over nodes, the room that is there, and what would help.
+
+Told on the room as the best attempt left it: nodes that took a member fit, and every other node says why it takes no
+further one.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from ganglift.base.ids import NodeName
 from ganglift.base.quantity import PODS
+from ganglift.plan.nearmiss import near_misses
 from ganglift.plan.nodes import Mask
 from ganglift.plan.request import GroupRequest, Member
+from ganglift.plan.room import Room, room_causes
 from ganglift.plan.shape import Demand
-from ganglift.plan.snapshot import Room
-from ganglift.plan.verdict import Cause, CauseCount, CauseKind, DoesNotFit, Hole
+from ganglift.plan.snapshot import Counts
+from ganglift.plan.topology import Inside
+from ganglift.plan.verdict import Cause, CauseCount, CauseKind, DoesNotFit, DomainMiss, Hole
 
 _MOST_BUSY = 20
 
 
-def explain(room: Room, group: GroupRequest, fit: int, missing: Member | None, usable: Mask) -> DoesNotFit:
-    """Return the verdict for a group of which `fit` members find a place and `missing` is the first that does not."""
-    total = len(room.snapshot.table)
-    unjudged = tuple(sorted({words for member in group.members for words in member.shape.demand.unjudged}))
-    if missing is None:
+def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> DoesNotFit:
+    """Return the verdict for a group whose best attempt is taken in the room."""
+    total, fit = len(room.snapshot.table), len(inside.attempt.places)
+    unjudged = tuple(sorted({words for member in group.members for words in room.unjudged(member.shape.demand)}))
+    placed = {place.member.uid for place in inside.attempt.places}
+    left_out = [member for member in group.members if member.uid not in placed]
+    if not left_out:
         return DoesNotFit(group.need, fit, total, 0, (), unjudged=unjudged)
+    missing = left_out[0]
     demand = missing.shape.demand
-    causes = causes_by_node(room, demand, usable)
-    short = np.zeros(total, np.bool_)
-    refused = np.zeros(total, np.bool_)
-    for cause, nodes in causes:
-        (short if cause.kind is CauseKind.INSUFFICIENT else refused)[nodes] = True
+    own = room.used_by(room.taken[room.group_start :])
+    taken = np.zeros(total, np.bool_)
+    taken[[place.node for place in inside.attempt.places]] = True
+    causes = _causes(room, missing, inside, usable)
+    short, refused = _short_and_refused(causes, total)
     return DoesNotFit(
         need=group.need,
         fit=fit,
         nodes=total,
-        fitting_nodes=int((~short & ~refused).sum()),
-        causes=tuple(sorted((CauseCount(cause, int(nodes.sum())) for cause, nodes in causes), key=_most_first)),
-        hole=_hole(room, demand, ~refused),
+        fitting_nodes=int(taken.sum()),
+        causes=_counted(causes, ~taken),
+        hole=_hole(room, demand, inside.usable & ~refused, own),
+        near_misses=near_misses(room, group.need - fit, demand, usable, own) if _is_countable(inside, left_out) else (),
+        domain=_domain(room, inside),
         busy=_busy(room, demand, short & ~refused),
+        proven=inside.attempt.proven,
         unjudged=unjudged,
     )
 
 
-def causes_by_node(room: Room, demand: Demand, usable: Mask) -> list[tuple[Cause, Mask]]:
-    """Return every cause that keeps a pod of the demand off some node, with those nodes.
+def _is_countable(inside: Inside, missing: Sequence[Member]) -> bool:
+    """Whether counting tells what would help: members of one demand are missing, and nothing but room is in the way."""
+    demands = {member.shape.demand for member in missing}
+    return inside.missed is None and not inside.attempt.in_sequence and len(demands) == 1
 
-    A node's own rules and taken ports are told by the first that refuses; of room, every short resource is told.
-    """
-    screen = room.snapshot.table.screen(demand)
-    causes = [(Cause(CauseKind.AVOIDED), ~usable)]
-    causes += [(cause, usable & (screen.reasons == i)) for i, cause in enumerate(screen.causes)]
-    admitted = usable & screen.admits
-    if demand.ports:
-        taken = admitted & room.conflicts(demand)
-        causes.append((Cause(CauseKind.PORTS), taken))
-        admitted &= ~taken
-    for resource, short in room.insufficient(demand).items():
-        causes.append((Cause(CauseKind.INSUFFICIENT, resource), admitted & short))
-    return [(cause, nodes) for cause, nodes in causes if nodes.any()]
+
+def _causes(room: Room, missing: Member, inside: Inside, usable: Mask) -> list[tuple[Cause, Mask]]:
+    causes = room_causes(room, missing.shape.demand, usable)
+    if inside.missed is not None:
+        causes.append((Cause(CauseKind.DOMAIN, inside.missed.key), usable & ~inside.usable))
+    relations = inside.attempt.relations
+    variant = relations.of.get(missing.shape)
+    left = inside.usable.copy()
+    for _, nodes in causes:
+        left &= ~nodes
+    for cause, nodes in relations.causes(variant) if variant is not None else ():
+        causes.append((cause, left & nodes))
+        left &= ~nodes
+    return causes
+
+
+def _short_and_refused(causes: list[tuple[Cause, Mask]], total: int) -> tuple[Mask, Mask]:
+    short, refused = np.zeros(total, np.bool_), np.zeros(total, np.bool_)
+    for cause, nodes in causes:
+        (short if cause.kind is CauseKind.INSUFFICIENT else refused)[nodes] = True
+    return short, refused
+
+
+def _counted(causes: list[tuple[Cause, Mask]], where: Mask) -> tuple[CauseCount, ...]:
+    counts = (CauseCount(cause, int((nodes & where).sum())) for cause, nodes in causes)
+    return tuple(sorted((count for count in counts if count.nodes), key=_most_first))
 
 
 def _most_first(count: CauseCount) -> tuple[int, CauseKind, str]:
     return (-count.nodes, count.cause.kind, count.cause.subject)
 
 
-def _hole(room: Room, demand: Demand, open_to: Mask) -> Hole | None:
-    """Return what is free of the resource that is shortest on the nodes that the demand could use at all."""
-    free = room.free()[open_to]
+def _domain(room: Room, inside: Inside) -> DomainMiss | None:
+    if inside.missed is None:
+        return None
+    return DomainMiss(inside.missed.key, inside.domain, len(room.snapshot.table.column(inside.missed.key).values))
+
+
+def _hole(room: Room, demand: Demand, open_to: Mask, own: Counts) -> Hole | None:
+    """Return what is free of the resource that is shortest on the nodes that the demand could use at all.
+
+    Told as it was before the attempt: with the room that its members took in it counted as free.
+    """
+    room_before = np.maximum(room.snapshot.allocatable - (room.used - own), 0)
     best: tuple[int, Hole] | None = None
     for resource, units in demand.requests:
         column = room.snapshot.columns.get(resource)
         if resource == PODS or column is None:
             continue
-        left = free[:, column]
+        left = room_before[open_to, column]
         places = int((left // units).sum())
-        hole = Hole(resource, units, int(left.sum()), int((left > 0).sum()), int(left.max(initial=0)))
         if best is None or places < best[0]:
-            best = (places, hole)
+            best = places, Hole(resource, units, int(left.sum()), int((left > 0).sum()), int(left.max(initial=0)))
     return best[1] if best is not None else None
 
 

@@ -3,15 +3,21 @@
 import numpy as np
 
 from ganglift.base.ids import NodeName
-from ganglift.plan.explain import causes_by_node
+from ganglift.plan.relations import Relations
+from ganglift.plan.room import Room, room_causes
 from ganglift.plan.shape import Shape
-from ganglift.plan.snapshot import Room, Snapshot
+from ganglift.plan.snapshot import Snapshot
 from ganglift.plan.verdict import Cause
 
 
-def check(where: Snapshot | Room, shape: Shape, node: NodeName) -> tuple[Cause, ...]:
+def check(snapshot: Snapshot, shape: Shape, node: NodeName) -> tuple[Cause, ...]:
     """Return why the node can't take a pod of the shape; nothing if it can. KeyError where there is no such node."""
-    room = where if isinstance(where, Room) else Room(where)
-    at = room.snapshot.table.position[node]
+    room = Room(snapshot)
+    return causes_now(room, Relations(room, (shape,)), shape, snapshot.table.position[node])
+
+
+def causes_now(room: Room, relations: Relations, shape: Shape, node: int) -> tuple[Cause, ...]:
+    """Return why the node, a row of the table, can't take a pod of the shape as room and rules are now."""
     usable = np.ones(len(room.snapshot.table), np.bool_)
-    return tuple(cause for cause, nodes in causes_by_node(room, shape.demand, usable) if nodes[at])
+    causes = room_causes(room, shape.demand, usable) + relations.causes(relations.of[shape])
+    return tuple(cause for cause, nodes in causes if nodes[node])

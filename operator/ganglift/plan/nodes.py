@@ -119,7 +119,7 @@ class NodeTable:
         """Return the nodes that meet the demand's node selector and required node affinity."""
         mask = np.ones(len(self), np.bool_)
         for key, value in demand.selector:
-            mask &= self._where(Requirement(key=key, operator="In", values=(value,)))
+            mask &= self.where(Requirement(key=key, operator="In", values=(value,)))
         if demand.node_affinity is not None:
             mask &= self.selected(demand.node_affinity)
         return mask
@@ -146,12 +146,20 @@ class NodeTable:
             return np.zeros(len(self), np.bool_)
         mask = np.ones(len(self), np.bool_)
         for requirement in term.match_expressions:
-            mask &= self._where(requirement)
+            mask &= self.where(requirement)
         for requirement in term.match_fields:
             mask &= self._where_field(requirement)
         return mask
 
-    def _where(self, requirement: Requirement) -> Mask:
+    def labelled(self, keys: Iterable[str]) -> Mask:
+        """Return the nodes that have any of the labels."""
+        mask = np.zeros(len(self), np.bool_)
+        for key in keys:
+            mask |= self.column(key).codes >= 0
+        return mask
+
+    def where(self, requirement: Requirement) -> Mask:
+        """Return the nodes whose labels meet the requirement; none where it does not parse."""
         if not is_valid(requirement):
             return np.zeros(len(self), np.bool_)
         column = self.column(requirement.key)

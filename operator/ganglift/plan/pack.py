@@ -6,21 +6,34 @@ whole ones, tight holes before wide ones, nodes without scarce devices before th
 for, nodes with a PreferNoSchedule taint last. Ties go by name, so that plans are deterministic.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ganglift.plan.nodes import Codes, Mask
+from ganglift.plan.room import Room
 from ganglift.plan.shape import Demand
-from ganglift.plan.snapshot import Counts, Room
+from ganglift.plan.snapshot import Counts
 
 Order = NDArray[np.intp]
 
 _WHOLE, _WASTES_DEVICES, _SOFT_TAINT = 1, 2, 4
 
 
-def preference(room: Room, demand: Demand, capacity: Counts) -> Order:
-    """Return the nodes that take any pod of the demand, best first."""
+def preference(room: Room, demand: Demand, capacity: Counts, near: Codes | None = None) -> Order:
+    """Return the nodes that take any pod of the demand, best first.
+
+    With `near`, domains by node (-1: none), whole domains come one after another, the one with most room first, so that
+    pods end up in few of them.
+    """
     nodes = np.flatnonzero(capacity)
-    return nodes[np.lexsort((nodes, capacity[nodes], _classes(room, demand)[nodes]))]
+    keys: list[NDArray[np.integer]] = [nodes, capacity[nodes], _classes(room, demand)[nodes]]
+    if near is not None and len(nodes):
+        codes = near[nodes]
+        room_in = np.bincount(codes + 1, weights=capacity[nodes])
+        keys += [codes, -room_in[codes + 1].astype(np.int64)]
+    return nodes[np.lexsort(keys)]
 
 
 def pack(capacity: Counts, order: Order, count: int) -> Order:
@@ -44,6 +57,17 @@ def _classes(room: Room, demand: Demand) -> NDArray[np.int64]:
             classes |= np.where(has, _WASTES_DEVICES, 0)
     classes |= np.where(snapshot.table.softly_tainted(demand), _SOFT_TAINT, 0)
     return classes
+
+
+def is_whole(room: Room, demands: Iterable[Demand]) -> Mask:
+    """Return the nodes with a device that one of the demands asks for, none of them in use."""
+    snapshot = room.snapshot
+    asked = {name for demand in demands for name, _ in demand.requests if name in snapshot.columns and is_device(name)}
+    whole = np.zeros(len(snapshot.table), np.bool_)
+    for name in asked:
+        column = snapshot.columns[name]
+        whole |= (snapshot.allocatable[:, column] > 0) & (room.used[:, column] == 0)
+    return whole
 
 
 def is_device(resource: str) -> bool:

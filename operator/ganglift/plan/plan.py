@@ -8,13 +8,16 @@ Pure and deterministic: the same snapshot and groups, in whatever order they are
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from ganglift.base.ids import Key
-from ganglift.plan.fit import fit, place, usable_nodes
+from ganglift.plan.fit import fit, usable_nodes
 from ganglift.plan.queue import Policy, in_order
 from ganglift.plan.request import GroupRequest
-from ganglift.plan.snapshot import Room, Snapshot, Standing
+from ganglift.plan.room import Room
+from ganglift.plan.snapshot import Snapshot, Standing
+from ganglift.plan.topology import pins_of, place_together
 from ganglift.plan.verdict import Behind, Fits, Placement, PlanResult, Verdict
 
 
@@ -53,14 +56,18 @@ def _with_reservations_by_priority(room: Room, queue: Sequence[GroupRequest]) ->
 
 
 def _extras(room: Room, group: GroupRequest, verdict: Verdict) -> tuple[Placement, ...]:
-    """Place members beyond need, once their gang has its own."""
+    """Place members beyond need once their gang has its own places: as many as there is room for."""
     if not isinstance(verdict, Fits):
         return ()
-    placed = {placement.uid for placement in verdict.placements}
+    placed = {placement.uid: placement.node for placement in verdict.placements}
     rest = [member for member in (*group.members, *group.extras) if member.uid not in placed]
+    countable = not group.topology and all(member.shape.demand.is_alone for member in rest)
     usable = usable_nodes(room, group)
-    return tuple(
-        Placement(p.member.uid, room.snapshot.names[p.node])
-        for member in rest
-        for p in place(room, [member], usable, {})
-    )
+    anchored = replace(group, anchors={**group.anchors, **placed})
+    room.group_start = len(room.taken)
+    found: list[Placement] = []
+    for batch in [rest] if countable else [[member] for member in rest]:
+        inside = place_together(room, replace(anchored, need=len(batch)), batch, usable, {})
+        names = room.snapshot.names
+        found += [Placement(p.member.uid, names[p.node], pins_of(room, group, p.node)) for p in inside.attempt.places]
+    return tuple(found)

@@ -12,17 +12,36 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ganglift.api.pod import Pod, Volume
+from ganglift.api.pod import Pod
 from ganglift.api.selectors import NodeSelector, PodAffinityTerm, Toleration, TopologySpreadConstraint
 from ganglift.plan.requests import requests_of, with_slot
 
 Pairs = tuple[tuple[str, str], ...]
 
 
+ClaimKey = tuple[str, str]
+"""Namespace and name of a PersistentVolumeClaim."""
+
+
 class HostPort(NamedTuple):
+    """A port on the node itself; two pods may not have the same one."""
+
     ip: str
     protocol: str
     port: int
+
+
+class Disk(NamedTuple):
+    """A network disk that a pod names itself, not through a claim. `parts` of which one in common makes it the same."""
+
+    kind: str
+    name: str
+    parts: tuple[str, ...]
+    is_shareable: bool
+
+
+Exclusive = HostPort | Disk
+"""What one node can't give to two pods at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -38,11 +57,11 @@ class Demand:
     selector: Pairs
     node_affinity: NodeSelector | None
     tolerations: tuple[Toleration, ...]
-    ports: tuple[HostPort, ...]
+    exclusives: tuple[Exclusive, ...]
     spread: tuple[TopologySpreadConstraint, ...]
     affinity: tuple[PodAffinityTerm, ...]
     anti_affinity: tuple[PodAffinityTerm, ...]
-    claims: tuple[str, ...]
+    claims: tuple[ClaimKey, ...]
     unjudged: tuple[str, ...]
 
     @property
@@ -62,10 +81,16 @@ class Shape:
     namespace: str
     labels: Pairs
 
+    def label(self, key: str) -> str | None:
+        """Return the value of a label, None where the shape lacks it."""
+        return next((value for name, value in self.labels if name == key), None)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _intern, (self.demand, self.namespace, self.labels)
 
 
+_ANY_ADDRESS = "0.0.0.0"
+DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 _PLACEMENT = {
     "node_selector",
     "affinity",
@@ -107,7 +132,7 @@ def _key(pod: Pod) -> tuple[object, ...]:
     """What is equal for pods of equal demand: the fields that matter, as JSON that native code writes."""
     key: tuple[object, ...] = (pod.spec.model_dump_json(include=_PLACEMENT, exclude_unset=True),)
     if pod.spec.volumes:
-        key += (_claims(pod), _inline(pod.spec.volumes))
+        key += (_claims(pod), _disks(pod))
     if pod.status.container_statuses or pod.status.resources:
         resize = pod.condition("PodResizePending")
         key += (pod.status.model_dump_json(include=_RESIZED, exclude_unset=True), resize and resize.reason)
@@ -125,7 +150,7 @@ def _demand(key: tuple[object, ...], pod: Pod) -> Demand:
         selector=tuple(sorted(spec.node_selector.items())),
         node_affinity=node.required if node else None,
         tolerations=spec.tolerations,
-        ports=_ports(pod),
+        exclusives=(*_ports(pod), *_disks(pod)),
         spread=tuple(c for c in spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule"),
         affinity=near.required if near else (),
         anti_affinity=apart.required if apart else (),
@@ -138,7 +163,7 @@ def _ports(pod: Pod) -> tuple[HostPort, ...]:
     """Host ports that are taken while the pod runs: of containers and sidecars, not of other init containers."""
     sidecars = (container for container in pod.spec.init_containers if container.restart_policy == "Always")
     ports = {
-        HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+        HostPort(port.host_ip or _ANY_ADDRESS, port.protocol or "TCP", port.host_port)
         for container in (*sidecars, *pod.spec.containers)
         for port in container.ports
         if port.host_port > 0
@@ -146,39 +171,44 @@ def _ports(pod: Pod) -> tuple[HostPort, ...]:
     return tuple(sorted(ports))
 
 
-def _claims(pod: Pod) -> tuple[str, ...]:
-    """Names of the claims whose volumes it mounts; a generic ephemeral volume's claim is named POD-VOLUME."""
-    names = []
+def _claims(pod: Pod) -> tuple[ClaimKey, ...]:
+    """Claims whose volumes it mounts; a generic ephemeral volume's claim is named POD-VOLUME."""
+    keys = []
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
-            names.append(volume.persistent_volume_claim.claim_name)
+            keys.append((pod.metadata.namespace, volume.persistent_volume_claim.claim_name))
         elif volume.ephemeral is not None:
-            names.append(f"{pod.name}-{volume.name}")
-    return tuple(names)
+            keys.append((pod.metadata.namespace, f"{pod.name}-{volume.name}"))
+    return tuple(keys)
 
 
-def _inline(volumes: tuple[Volume, ...]) -> tuple[str, ...]:
-    """Sources of volumes written into the pod itself that two pods can't always mount on one node."""
-    return tuple(
-        volume.model_dump_json(exclude={"name"}, exclude_unset=True)
-        for volume in volumes
-        if volume.gce_persistent_disk or volume.aws_elastic_block_store or volume.rbd or volume.iscsi
-    )
+def _disks(pod: Pod) -> tuple[Disk, ...]:
+    """The in-tree disks for which kube-scheduler (VolumeRestrictions) sees to it that one node mounts them once."""
+    disks = []
+    for volume in pod.spec.volumes:
+        if gce := volume.gce_persistent_disk:
+            disks.append(Disk("gce", str(gce.get("pdName")), (), bool(gce.get("readOnly"))))
+        if aws := volume.aws_elastic_block_store:
+            disks.append(Disk("aws", str(aws.get("volumeID")), (), False))
+        if iscsi := volume.iscsi:
+            disks.append(Disk("iscsi", str(iscsi.get("iqn")), (), bool(iscsi.get("readOnly"))))
+        if rbd := volume.rbd:
+            image = f"{rbd.get('pool', 'rbd')}/{rbd.get('image')}"
+            disks.append(Disk("rbd", image, tuple(rbd.get("monitors", ())), bool(rbd.get("readOnly"))))
+    return tuple(disks)
+
+
+def collide(a: Exclusive, b: Exclusive) -> bool:
+    """Whether one node can't give both to two pods."""
+    if isinstance(a, HostPort) and isinstance(b, HostPort):
+        return a.port == b.port and a.protocol == b.protocol and (a.ip == b.ip or _ANY_ADDRESS in (a.ip, b.ip))
+    if isinstance(a, Disk) and isinstance(b, Disk):
+        same = a.kind == b.kind and a.name == b.name and (a.parts == b.parts or not set(a.parts).isdisjoint(b.parts))
+        return same and not (a.is_shareable and b.is_shareable)
+    return False
 
 
 def _unjudged(pod: Pod) -> tuple[str, ...]:
-    found = []
-    if any(c.when_unsatisfiable == "DoNotSchedule" for c in pod.spec.topology_spread_constraints):
-        found.append("topology spread constraints")
-    affinity = pod.spec.affinity
-    if affinity and affinity.pod_affinity and affinity.pod_affinity.required:
-        found.append("required pod affinity")
-    if affinity and affinity.pod_anti_affinity and affinity.pod_anti_affinity.required:
-        found.append("required pod anti-affinity")
-    if claims := _claims(pod):
-        found.append(f"volume claims {', '.join(claims)}")
-    if _inline(pod.spec.volumes):
-        found.append("volumes written into the pod")
-    if pod.spec.resource_claims:
-        found.append(f"resource claims {', '.join(claim.name for claim in pod.spec.resource_claims)}")
+    found = [f"resource claim {claim.name}" for claim in pod.spec.resource_claims]
+    found += [f"{name}, which a device class serves" for name in requests_of(pod) if name.startswith(DEVICE_CLASS)]
     return tuple(found)

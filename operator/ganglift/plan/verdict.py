@@ -21,12 +21,22 @@ class CauseKind(StrEnum):
     NODE_AFFINITY = "node-affinity"
     PORTS = "ports"
     INSUFFICIENT = "insufficient"
-    OUTSIDE = "outside"
+    DISK = "disk"
+    CLAIM = "claim"
+    CLAIM_IN_USE = "claim-in-use"
+    VOLUME_LIMIT = "volume-limit"
+    VOLUME_AFFINITY = "volume-affinity"
+    VOLUME_ZONE = "volume-zone"
+    NO_LABEL = "no-label"
+    SPREAD = "spread"
+    AFFINITY = "affinity"
+    ANTI_AFFINITY = "anti-affinity"
+    DOMAIN = "domain"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cause:
-    """A reason why a node can't take a pod. `subject`: the resource, the taint as text, or empty."""
+    """A reason why a node can't take a pod. `subject`: resource, taint, label key, claim or volume, or empty."""
 
     kind: CauseKind
     subject: str = ""
@@ -38,21 +48,33 @@ class CauseCount:
     nodes: int
 
 
+Pin = tuple[str, str]
+"""A node label, key and value, that keeps a member in its topology domain whatever happens to its node."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
+    """A member and its node. `pins` are for its node selector: the domains of all Required topology levels."""
+
     uid: Uid
     node: NodeName
+    pins: tuple[Pin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fits:
     """Every needed member has a node. `placements` are a legal sequence: each holds with only the earlier ones bound.
 
-    `unjudged` names what the planner has no rule for: kube-scheduler may still refuse because of it.
+    `in_sequence`: members bear on each other, so they must be lifted one after another, in this order. `held_back` are
+    members that must not be nominated before the earlier ones on their node are bound, for kube-scheduler counts a
+    node's nominated pods toward spread and would refuse those. `unjudged` names what the planner has no rule for:
+    kube-scheduler may still refuse because of it.
     """
 
     placements: tuple[Placement, ...]
     unjudged: tuple[str, ...] = ()
+    in_sequence: bool = False
+    held_back: frozenset[Uid] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +89,49 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class DoesNotFit:
-    """`fit` of the `need` members find a place. Counts are over all `nodes`, as this group found them.
+class MoreNodes:
+    """It would fit with `count` more nodes that offer `units` of the resource each, all else as it is."""
 
-    `proven` is False where a search ended at its budget, so that a plan may exist that was not found. `busy` are the
-    nodes that would take a member if their pods were gone.
+    count: int
+    resource: str
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class FreeUp:
+    """It would fit if `units` more of the resource came free on the node."""
+
+    resource: str
+    units: int
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerate:
+    """It would fit if the pods tolerated the taint, which keeps them off `nodes` nodes."""
+
+    taint: str
+    nodes: int
+
+
+NearMiss = MoreNodes | FreeUp | Tolerate
+
+
+@dataclass(frozen=True, slots=True)
+class DomainMiss:
+    """No domain of the label `key` holds the gang. `best` is the one that holds most, empty where there is none."""
+
+    key: str
+    best: str
+    domains: int
+
+
+@dataclass(frozen=True, slots=True)
+class DoesNotFit:
+    """`fit` of the `need` members find a place. Causes are counted over the nodes that none of those is on.
+
+    `fitting_nodes` of all `nodes` are those that take a member. `proven` is False where a search ended at its budget,
+    so that a plan may exist that was not found. `busy` are the nodes that would take a member if their pods were gone.
     """
 
     need: int
@@ -80,7 +140,8 @@ class DoesNotFit:
     fitting_nodes: int
     causes: tuple[CauseCount, ...]
     hole: Hole | None = None
-    nearest_miss: str = ""
+    near_misses: tuple[NearMiss, ...] = ()
+    domain: DomainMiss | None = None
     busy: tuple[NodeName, ...] = ()
     proven: bool = True
     unjudged: tuple[str, ...] = ()

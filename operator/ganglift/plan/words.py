@@ -1,23 +1,49 @@
 """A verdict in words. This is the only place where that is done: status, events, metrics and `explain` all use it."""
 
 from ganglift.base.quantity import PODS, format_units
-from ganglift.plan.verdict import Behind, Cause, CauseKind, DoesNotFit, Fits, Hole, Verdict
+from ganglift.plan.verdict import (
+    Behind,
+    Cause,
+    CauseKind,
+    DoesNotFit,
+    DomainMiss,
+    Fits,
+    FreeUp,
+    Hole,
+    MoreNodes,
+    NearMiss,
+    Tolerate,
+    Verdict,
+)
 
-_FIXED = {
+_CAUSES = {
     CauseKind.AVOIDED: "avoided after refusing pods",
     CauseKind.NOT_READY: "not ready",
     CauseKind.UNSCHEDULABLE: "unschedulable",
+    CauseKind.TAINT: "untolerated taint {}",
     CauseKind.NODE_AFFINITY: "didn't match the node selector or affinity",
     CauseKind.PORTS: "without free host ports",
-    CauseKind.OUTSIDE: "outside the topology domain",
+    CauseKind.INSUFFICIENT: "insufficient {}",
+    CauseKind.DISK: "with a disk in use that only one pod may mount",
+    CauseKind.CLAIM: "{}",
+    CauseKind.CLAIM_IN_USE: "claim {} is in use by another pod",
+    CauseKind.VOLUME_LIMIT: "with too many volumes",
+    CauseKind.VOLUME_AFFINITY: "out of reach of volume {}",
+    CauseKind.VOLUME_ZONE: "not in the zone of volume {}",
+    CauseKind.NO_LABEL: "without label {}",
+    CauseKind.SPREAD: "would break the spread over {}",
+    CauseKind.AFFINITY: "not near the pods asked for, by {}",
+    CauseKind.ANTI_AFFINITY: "kept apart by anti-affinity over {}",
+    CauseKind.DOMAIN: "in other domains of {}",
 }
 
 
 def words_of(verdict: Verdict) -> str:
     """Return one sentence about a verdict, without a full stop."""
     match verdict:
-        case Fits(placements, unjudged):
-            return _joined(f"{len(placements)} of {len(placements)} members fit", _unjudged(unjudged))
+        case Fits():
+            count = len(verdict.placements)
+            return _joined(f"{count} of {count} members fit", _unjudged(verdict.unjudged))
         case Behind(blocker):
             return f"waits behind {blocker}, which does not fit yet (queue policy strict)"
         case DoesNotFit():
@@ -26,34 +52,59 @@ def words_of(verdict: Verdict) -> str:
 
 def cause_words(cause: Cause) -> str:
     """Return why a node can't take a pod, such that a count of nodes can stand before it."""
-    match cause.kind:
-        case CauseKind.INSUFFICIENT:
-            return "too many pods" if cause.subject == PODS else f"insufficient {cause.subject}"
-        case CauseKind.TAINT:
-            return f"untolerated taint {cause.subject}"
-    return _FIXED[cause.kind]
+    if cause == Cause(CauseKind.INSUFFICIENT, PODS):
+        return "too many pods"
+    return _CAUSES[cause.kind].format(cause.subject)
+
+
+def near_miss_words(miss: NearMiss) -> str:
+    """Return what would make the gang fit."""
+    match miss:
+        case MoreNodes(count, resource, units):
+            nodes = "one more node" if count == 1 else f"{count} more nodes"
+            each = "" if count == 1 else " each"
+            return f"{nodes} with {format_units(resource, units)} {resource}{each} would do"
+        case FreeUp(resource, units, node):
+            return (
+                f"fits if {format_units(resource, units)} {resource} on {node} {'frees' if units == 1 else 'free'} up"
+            )
+        case Tolerate(taint, nodes):
+            return f"fits if the pods tolerate {taint}, which {nodes} {_nodes(nodes)} {'has' if nodes == 1 else 'have'}"
 
 
 def _does_not_fit(verdict: DoesNotFit) -> str:
     counts = ", ".join(f"{count.nodes} {cause_words(count.cause)}" for count in verdict.causes)
-    nodes = f"{verdict.nodes} {'node' if verdict.nodes == 1 else 'nodes'}"
     found = "; ".join(part for part in (counts, f"{verdict.fitting_nodes} fit") if part)
     return _joined(
         f"{verdict.fit} of {verdict.need} members fit",
-        f"{nodes}: {found}" if verdict.nodes else "there are no nodes",
-        _hole(verdict.hole) if verdict.hole is not None and verdict.fit < verdict.need else "",
-        verdict.nearest_miss,
-        "" if verdict.proven else "a plan may exist that was not found in time",
+        f"{verdict.nodes} {_nodes(verdict.nodes)}: {found}" if verdict.nodes else "there are no nodes",
+        _domain(verdict.domain),
+        _hole(verdict.hole),
+        " or ".join(map(near_miss_words, verdict.near_misses)),
+        "" if verdict.proven else "a plan may exist that was not found in the work allowed",
         _unjudged(verdict.unjudged),
     )
 
 
-def _hole(hole: Hole) -> str:
+def _domain(miss: DomainMiss | None) -> str:
+    if miss is None:
+        return ""
+    if not miss.domains:
+        return f"no node has the label {miss.key}"
+    return f"no domain of {miss.key} holds the gang, {miss.best} holds most of it"
+
+
+def _hole(hole: Hole | None) -> str:
+    if hole is None:
+        return ""
     if hole.free == 0:
         return f"no {hole.resource} free"
     free, largest = format_units(hole.resource, hole.free), format_units(hole.resource, hole.largest)
-    nodes = "node" if hole.nodes == 1 else "nodes"
-    return f"{free} {hole.resource} free on {hole.nodes} {nodes}, largest hole {largest}"
+    return f"{free} {hole.resource} free on {hole.nodes} {_nodes(hole.nodes)}, largest hole {largest}"
+
+
+def _nodes(count: int) -> str:
+    return "node" if count == 1 else "nodes"
 
 
 def _unjudged(unjudged: tuple[str, ...]) -> str:

@@ -1,0 +1,292 @@
+"""The room that one planning pass works in: a copy of what is used, taken from and given back to.
+
+What is taken is seen by everything planned later in the pass. Capacities are counted once per demand and corrected for
+the nodes touched since. Not thread-safe.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ganglift.base.ids import Uid
+from ganglift.plan.nodes import Mask
+from ganglift.plan.shape import DEVICE_CLASS, ClaimKey, Demand, Exclusive, Shape, collide
+from ganglift.plan.snapshot import Counts, Snapshot, Standing
+from ganglift.plan.verdict import Cause, CauseKind
+from ganglift.plan.volumes import Mounts, mounts_of, over_limit
+
+_NO_LIMIT = np.iinfo(np.int64).max
+Rows = NDArray[np.intp]
+
+
+class _Vector(NamedTuple):
+    """A demand's requests as columns and units. `delegated`: a device class serves it where no node offers it."""
+
+    columns: Rows
+    units: Counts
+    delegated: Mask
+    is_unknown: bool
+
+
+class Taken(NamedTuple):
+    shape: Shape
+    node: int
+
+
+class Room:
+    """See the module."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.used = snapshot.used.copy()
+        self.taken: list[Taken] = []
+        self.group_start = 0
+        """Where in `taken` the group that is being placed began: what comes after is its own."""
+        self.released_slots: set[int] = set()
+        self._repelling = 0
+        self._exclusives = dict(snapshot.exclusives)
+        self._claims = dict(snapshot.claims)
+        self._capacity: dict[Demand, tuple[Counts, int]] = {}
+        self._touched: list[int] = []
+        self._vectors: dict[Demand, _Vector] = {}
+        self._mounts: dict[Demand, Mounts] = {}
+        self._admits: dict[Demand, Mask] = {}
+
+    # What there is
+
+    def free(self) -> Counts:
+        """Return what is left by node and resource; a node that has shrunk below its use has nothing, never less."""
+        free: Counts = np.maximum(self.snapshot.allocatable - self.used, 0)
+        return free
+
+    def admits(self, demand: Demand) -> Mask:
+        """Return the nodes that would take the demand if they were empty: by their own rules and its volumes."""
+        mask = self._admits.get(demand)
+        if mask is None:
+            mask = self.snapshot.table.screen(demand).admits.copy()
+            for _, refused in self.mounts(demand).refusals:
+                mask &= ~refused
+            self._admits[demand] = mask
+        return mask
+
+    def capacity(self, demand: Demand) -> Counts:
+        """Return how many pods of this demand each node takes, rules between pods aside. Good until the next take."""
+        known = self._capacity.get(demand)
+        if known is None or demand.claims:
+            counts = self._fitting(demand, slice(None))
+            counts[~self.admits(demand)] = 0
+            if demand.claims:
+                counts[self.volumes_over(demand)] = 0
+        else:
+            counts, seen = known
+            if seen < len(self._touched):
+                rows = np.unique(np.array(self._touched[seen:], np.intp))
+                counts[rows] = np.where(self.admits(demand)[rows], self._fitting(demand, rows), 0)
+        self._capacity[demand] = (counts, len(self._touched))
+        return counts
+
+    def times(self, demand: Demand) -> Counts:
+        """Return how many pods of the demand each node has room and free ports for, whatever else refuses them."""
+        return self._fitting(demand, slice(None))
+
+    def used_by(self, taken: Iterable[Taken]) -> Counts:
+        """Return what these pods use, nodes x resources."""
+        used = np.zeros_like(self.used)
+        for demand, nodes in _nodes_by_demand(taken).items():
+            vector = self._vector(demand)
+            rows, times = np.unique(np.array(nodes, np.intp), return_counts=True)
+            used[np.ix_(rows, vector.columns)] += np.outer(times, vector.units)
+        return used
+
+    def most(self, demand: Demand) -> int:
+        """Return how many pods of the demand there can be at all: 1 or 0 where it has a claim for one pod alone."""
+        exclusive = self.mounts(demand).exclusive
+        return _NO_LIMIT if not exclusive else int(not any(self._is_claimed(key) for key in exclusive))
+
+    def insufficient(self, demand: Demand) -> dict[str, Mask]:
+        """Return, by resource asked for, the nodes that have too little of it left, the pod slot included."""
+        free = self.free()
+        short: dict[str, Mask] = {}
+        for resource, units in demand.requests:
+            column = self.snapshot.columns.get(resource)
+            lacks = free[:, column] < units if column is not None else np.ones(len(free), np.bool_)
+            if self.is_delegated(resource):
+                lacks &= self.snapshot.allocatable[:, column] > 0 if column is not None else False
+            short[resource] = lacks
+        return short
+
+    def conflicts(self, demand: Demand) -> Mask:
+        """Return the nodes on which a host port or disk that the demand wants is taken."""
+        mask = np.zeros(len(self.snapshot.table), np.bool_)
+        for node, held in self._exclusives.items():
+            mask[node] = any(collide(wanted, one) for wanted in demand.exclusives for one in held)
+        return mask
+
+    def volumes_over(self, demand: Demand) -> Mask:
+        """Return the nodes on which the demand's volumes are more than a driver takes."""
+        return over_limit(self.mounts(demand), self.snapshot.storage, self.snapshot.table, self._claims)
+
+    def mounts(self, demand: Demand) -> Mounts:
+        """Return what the demand's claims mean for its place."""
+        mounts = self._mounts.get(demand)
+        if mounts is None:
+            mounts = self._mounts[demand] = mounts_of(demand, self.snapshot.storage, self.snapshot.table)
+        return mounts
+
+    def unjudged(self, demand: Demand) -> tuple[str, ...]:
+        """Return what the planner has no rule for in the demand, in words."""
+        served = (name for name, _ in demand.requests if name in self.snapshot.device_resources)
+        named = tuple(f"{name}, where a device class serves it" for name in served)
+        selects = any(t.namespace_selector for t in (*demand.affinity, *demand.anti_affinity))
+        guessed = ("labels of namespaces",) if selects and not self.snapshot.namespaces_known else ()
+        return (*demand.unjudged, *self.mounts(demand).unjudged, *named, *guessed)
+
+    def taken_repelling(self) -> list[Taken]:
+        """Return what was taken by pods with anti-affinity of their own."""
+        return [one for one in self.taken if one.shape.demand.anti_affinity] if self._repelling else []
+
+    # Taking and giving back
+
+    def take(self, shape: Shape, node: int) -> None:
+        """Count a pod of the shape on the node from now on."""
+        self.taken.append(Taken(shape, node))
+        self._repelling += bool(shape.demand.anti_affinity)
+        self._count(shape.demand, node)
+
+    def take_all(self, shapes: Sequence[Shape], nodes: Rows) -> None:
+        """Count pods of one demand, the i-th on the i-th node, from now on."""
+        if not shapes:
+            return
+        demand = shapes[0].demand
+        if demand.exclusives or demand.claims or demand.anti_affinity:
+            for shape, node in zip(shapes, nodes.tolist(), strict=True):
+                self.take(shape, node)
+            return
+        rows, times = np.unique(nodes, return_counts=True)
+        vector = self._vector(demand)
+        self.used[np.ix_(rows, vector.columns)] += np.outer(times, vector.units)
+        self._touched.extend(rows.tolist())
+        self.taken.extend(map(Taken, shapes, nodes.tolist()))
+
+    def give_back(self, count: int) -> None:
+        """Undo the last `count` takes."""
+        for _ in range(count):
+            shape, node = self.taken.pop()
+            self._repelling -= bool(shape.demand.anti_affinity)
+            self._discount(shape.demand, node)
+
+    def release(self, uids: Iterable[Uid]) -> list[Standing]:
+        """Give up the room that these pods hold without being bound; return what was given up."""
+        standing = (self.snapshot.standing.get(uid) for uid in sorted(uids))
+        released = [one for one in standing if one is not None and one.slot not in self.released_slots]
+        for one in released:
+            self.released_slots.add(one.slot)
+            self._discount(one.shape.demand, one.node)
+        return released
+
+    def retake(self, standing: Iterable[Standing]) -> None:
+        """Count released room as held again."""
+        for one in standing:
+            self.released_slots.discard(one.slot)
+            self._count(one.shape.demand, one.node)
+
+    def _count(self, demand: Demand, node: int) -> None:
+        vector = self._vector(demand)
+        self.used[node, vector.columns] += vector.units
+        self._touched.append(node)
+        if demand.exclusives:
+            self._exclusives[node] = self._exclusives.get(node, ()) + demand.exclusives
+        if demand.claims:
+            self._claims[node] = self._claims.get(node, ()) + demand.claims
+
+    def _discount(self, demand: Demand, node: int) -> None:
+        vector = self._vector(demand)
+        self.used[node, vector.columns] -= vector.units
+        self._touched.append(node)
+        if demand.exclusives:
+            self._exclusives[node] = without(self._exclusives[node], demand.exclusives)
+        if demand.claims:
+            self._claims[node] = without(self._claims[node], demand.claims)
+
+    # Counting
+
+    def _fitting(self, demand: Demand, rows: slice | Rows) -> Counts:
+        vector = self._vector(demand)
+        allocatable = self.snapshot.allocatable[rows]
+        if vector.is_unknown:
+            return np.zeros(len(allocatable), np.int64)
+        offered = allocatable[:, vector.columns]
+        times = np.maximum(offered - self.used[rows][:, vector.columns], 0) // vector.units
+        if vector.delegated.any():
+            times[vector.delegated & (offered == 0)] = _NO_LIMIT
+        counts: Counts = times.min(axis=1)
+        if demand.exclusives:
+            if any(collide(a, b) for a in demand.exclusives for b in demand.exclusives):
+                np.minimum(counts, 1, out=counts)
+            counts[self.conflicts(demand)[rows]] = 0
+        return counts
+
+    def _vector(self, demand: Demand) -> _Vector:
+        vector = self._vectors.get(demand)
+        if vector is None:
+            at = self.snapshot.columns
+            known = [(at[name], units, self.is_delegated(name)) for name, units in demand.requests if name in at]
+            unknown = [name for name, _ in demand.requests if name not in at and not self.is_delegated(name)]
+            vector = self._vectors[demand] = _Vector(
+                np.array([column for column, _, _ in known], np.intp),
+                np.array([units for _, units, _ in known], np.int64),
+                np.array([delegated for _, _, delegated in known], np.bool_),
+                bool(unknown),
+            )
+        return vector
+
+    def is_delegated(self, resource: str) -> bool:
+        """Whether a device class serves the resource where no node offers it, so that its room can't be told."""
+        return resource in self.snapshot.device_resources or resource.startswith(DEVICE_CLASS)
+
+    def _is_claimed(self, key: ClaimKey) -> bool:
+        return any(key in held for held in self._claims.values())
+
+
+def _nodes_by_demand(taken: Iterable[Taken]) -> dict[Demand, list[int]]:
+    nodes: dict[Demand, list[int]] = {}
+    for shape, node in taken:
+        nodes.setdefault(shape.demand, []).append(node)
+    return nodes
+
+
+_Held = TypeVar("_Held", Exclusive, ClaimKey)
+
+
+def without(held: tuple[_Held, ...], gone: tuple[_Held, ...]) -> tuple[_Held, ...]:
+    """Return what is held after some of it is gone."""
+    return tuple((Counter(held) - Counter(gone)).elements())
+
+
+def room_causes(room: Room, demand: Demand, usable: Mask) -> list[tuple[Cause, Mask]]:
+    """Return every cause, rules between pods aside, that keeps a pod of the demand off some node, with those nodes.
+
+    Node rules, ports and volumes are told by the first that refuses a node; of room, every short resource is told.
+    """
+    screen = room.snapshot.table.screen(demand)
+    found = [(Cause(CauseKind.AVOIDED), ~usable)]
+    found += [(cause, usable & (screen.reasons == i)) for i, cause in enumerate(screen.causes)]
+    left = usable & screen.admits
+    later: list[tuple[Cause, Mask]] = []
+    if demand.exclusives:
+        kind = CauseKind.PORTS if not any(hasattr(one, "is_shareable") for one in demand.exclusives) else CauseKind.DISK
+        later.append((Cause(kind), room.conflicts(demand)))
+    later += room.mounts(demand).refusals
+    if demand.claims:
+        later.append((Cause(CauseKind.VOLUME_LIMIT), room.volumes_over(demand)))
+        if not room.most(demand):
+            claim = next(key for key in room.mounts(demand).exclusive)
+            later.append((Cause(CauseKind.CLAIM_IN_USE, claim[1]), np.ones(len(left), np.bool_)))
+    for cause, nodes in later:
+        found.append((cause, left & nodes))
+        left = left & ~nodes
+    found += [(Cause(CauseKind.INSUFFICIENT, name), left & short) for name, short in room.insufficient(demand).items()]
+    return [(cause, nodes) for cause, nodes in found if nodes.any()]

@@ -1,0 +1,260 @@
+"""Rules between pods: topology spread, pod affinity, pod anti-affinity in both directions.
+
+Each rule is a count of pods by domain (the nodes with one value of a node label), taken once from the snapshot and kept
+in step as members are placed, so that asking where a member may go now costs a few array operations. Meaning as in
+kube-scheduler's PodTopologySpread and InterPodAffinity filters.
+
+Two classes of pods are counted apart. *Sure* ones are bound, or members of this gang placed earlier in the sequence:
+they will be bound when the member is looked at. *Other* ones only hold a nomination: they may be bound by then, or not,
+so they count against a place and never in favour of one (kube-scheduler itself looks at both cases on a node).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ganglift.api.selectors import TopologySpreadConstraint
+from ganglift.plan.nodes import Codes, Mask
+from ganglift.plan.room import Room, Rows
+from ganglift.plan.selector import PodSelector
+from ganglift.plan.shape import Shape
+from ganglift.plan.snapshot import Counts, Kind
+from ganglift.plan.terms import spread_selector
+from ganglift.plan.verdict import Cause, CauseKind
+
+
+class Census:
+    """Counts the pods that selectors mean: occupants of the snapshot, and what earlier groups took in this pass."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        occupants = room.snapshot.occupants
+        self._present = occupants.nodes >= 0
+        for slot in room.released_slots:
+            self._present[slot] = False
+        self._sure = self._present & (occupants.kinds <= Kind.TERMINATING)
+        self._lasting = occupants.kinds != Kind.TERMINATING
+
+    def nodes(self, selectors: Iterable[PodSelector], *, lasting: bool = False) -> tuple[Codes, Codes]:
+        """Return the nodes of sure and of other pods that all selectors mean, a node once for each pod.
+
+        With `lasting`, pods that are being deleted are left out.
+        """
+        occupants = self._room.snapshot.occupants
+        selectors = tuple(selectors)
+        mask = self._present & self._lasting if lasting else self._present.copy()
+        for selector in selectors:
+            mask &= occupants.matching(selector)
+        taken = np.array(list(self._taken(selectors)), np.int32).reshape(-1, 2)
+        own = taken[:, 0] >= self._room.group_start
+        sure = np.concatenate((occupants.nodes[mask & self._sure], taken[own, 1]))
+        return sure, np.concatenate((occupants.nodes[mask & ~self._sure], taken[~own, 1]))
+
+    def _taken(self, selectors: Sequence[PodSelector]) -> Iterator[tuple[int, int]]:
+        """Yield number and node of what was taken in this pass by pods that all selectors mean."""
+        meant: dict[Shape, bool] = {}
+        for number, (shape, node) in enumerate(self._room.taken):
+            if shape not in meant:
+                meant[shape] = all(selector.matches(shape) for selector in selectors)
+            if meant[shape]:
+                yield number, node
+
+
+@dataclass(slots=True)
+class Domains:
+    """One node label: `codes` by node, -1 where it is absent, and how many values there are."""
+
+    key: str
+    codes: Codes
+    size: int
+
+    def count(self, nodes: Codes) -> Counts:
+        """Return how many of the nodes are in each domain."""
+        codes = self.codes[nodes]
+        return np.bincount(codes[codes >= 0], minlength=self.size).astype(np.int64)
+
+    def over_nodes(self, by_domain: Mask, absent: bool) -> Mask:
+        """Return a value by node from one by domain, and from one for nodes without the label."""
+        mask: Mask = np.append(by_domain, absent)[self.codes]
+        return mask
+
+    def marks(self, nodes: Rows, state: Counts) -> Counts:
+        """Return numbers that differ where nodes are not interchangeable: in other domains of several nodes each.
+
+        Domains of one node each (hostnames) are told apart by their state alone.
+        """
+        codes = self.codes[nodes]
+        if self.is_by_node:
+            return np.append(state, -1)[codes]
+        return codes.astype(np.int64)
+
+    @property
+    def is_by_node(self) -> bool:
+        """Whether every domain is a single node."""
+        return self.size == int((self.codes >= 0).sum())
+
+
+class Spread:
+    """A DoNotSchedule spread constraint. `meets[w]` says whether placing a pod of variant w counts."""
+
+    def __init__(self, domains: Domains, constraint: TopologySpreadConstraint, eligible: Mask) -> None:
+        self.domains = domains
+        self._max_skew = constraint.max_skew
+        self._min_domains = constraint.min_domains or 1
+        self.eligible = eligible
+        """Nodes whose pods count, by the constraint's node policies."""
+        self._is_domain = domains.count(np.flatnonzero(eligible).astype(np.int32)) > 0
+        self.sure = np.zeros(domains.size, np.int64)
+        self.other = np.zeros(domains.size, np.int64)
+        self.meets: list[bool] = []
+        self.counts_itself = False
+
+    def begin(self, sure: Codes, other: Codes) -> None:
+        """Count the pods that are there."""
+        self.sure = self.domains.count(sure[self.eligible[sure]])
+        self.other = self.domains.count(other[self.eligible[other]])
+
+    def is_moved_by(self, variant: int) -> bool:
+        """Whether placing a pod of that variant counts here."""
+        return self.meets[variant]
+
+    def put(self, variant: int, node: int, times: int) -> None:
+        """Count a member on a node, or no longer."""
+        if self.meets[variant] and self.eligible[node]:
+            self.sure[self.domains.codes[node]] += times
+
+    def allows(self) -> Mask:
+        """Return the nodes that keep the skew within bounds."""
+        within = self.sure + self.other + int(self.counts_itself) - self.least() <= self._max_skew
+        return self.domains.over_nodes(within, False)
+
+    def least(self) -> int:
+        """Return the global minimum: 0 while there are fewer domains than minDomains."""
+        if int(self._is_domain.sum()) < self._min_domains:
+            return 0
+        return int(self.sure[self._is_domain].min())
+
+    def bears(self, node: int, more: int) -> bool:
+        """Whether the next pod may go to the node although `more` counted pods are nominated to that same node.
+
+        kube-scheduler looks at a node once with the pods nominated to it counted as if they were there.
+        """
+        domain = self.domains.codes[node]
+        more = more if self.eligible[node] else 0
+        self.sure[domain] += more
+        within = int(self.sure[domain] + self.other[domain]) + int(self.counts_itself) - self.least() <= self._max_skew
+        self.sure[domain] -= more
+        return within
+
+    def marks(self, nodes: Rows) -> list[Counts]:
+        """Return what tells nodes apart for this rule: lists of a number for each."""
+        domains = self.domains
+        return [
+            domains.marks(nodes, self.sure),
+            domains.marks(nodes, self.other),
+            self.eligible[nodes].astype(np.int64),
+        ]
+
+    def causes(self) -> list[tuple[Cause, Mask]]:
+        """Return why nodes are refused, with those nodes."""
+        lacks = self.domains.codes < 0
+        return [
+            (Cause(CauseKind.NO_LABEL, self.domains.key), lacks),
+            (Cause(CauseKind.SPREAD, self.domains.key), ~lacks & ~self.allows()),
+        ]
+
+
+class Affinity:
+    """The required affinity terms of one variant together: near one pod that meets all of them."""
+
+    def __init__(self, domains: dict[str, Domains]) -> None:
+        self.domains = domains
+        self.sure = {key: np.zeros(one.size, np.int64) for key, one in domains.items()}
+        self._any_other = False
+        self.meets: list[bool] = []
+        self.counts_itself = False
+
+    def begin(self, sure: Codes, other: Codes) -> None:
+        self.sure = {key: one.count(sure) for key, one in self.domains.items()}
+        self._any_other = any(bool(one.count(other).any()) for one in self.domains.values())
+
+    def is_moved_by(self, variant: int) -> bool:
+        return self.meets[variant]
+
+    def put(self, variant: int, node: int, times: int) -> None:
+        if self.meets[variant]:
+            for key, one in self.domains.items():
+                if (code := one.codes[node]) >= 0:
+                    self.sure[key][code] += times
+
+    def allows(self) -> Mask:
+        """Return the nodes near a pod that is meant, or any with the labels if there is none and it means itself."""
+        first = self.counts_itself and not self._any_other and not any(c.any() for c in self.sure.values())
+        mask: Mask | None = None
+        for key, one in self.domains.items():
+            near = one.over_nodes(np.ones(one.size, np.bool_) if first else self.sure[key] > 0, False)
+            mask = near if mask is None else mask & near
+        assert mask is not None, "there is at least one term"
+        return mask
+
+    def marks(self, nodes: Rows) -> list[Counts]:
+        return [one.marks(nodes, self.sure[key]) for key, one in self.domains.items()]
+
+    def causes(self) -> list[tuple[Cause, Mask]]:
+        return [(Cause(CauseKind.AFFINITY, ", ".join(self.domains)), ~self.allows())]
+
+
+class Apart:
+    """What keeps one variant off domains of one label: its own anti-affinity, and that of others against it.
+
+    `weights[w]` is how many such terms, either way, placing a pod of variant w adds in its domain.
+    """
+
+    def __init__(self, domains: Domains, variants: int) -> None:
+        self.domains = domains
+        self.blocked = np.zeros(domains.size, np.int64)
+        self.weights = [0] * variants
+
+    def block(self, nodes: Codes) -> None:
+        """Count pods on these nodes that exclude the variant."""
+        self.blocked += self.domains.count(nodes)
+
+    def is_moved_by(self, variant: int) -> bool:
+        return self.weights[variant] > 0
+
+    def put(self, variant: int, node: int, times: int) -> None:
+        if self.weights[variant] and (code := self.domains.codes[node]) >= 0:
+            self.blocked[code] += times * self.weights[variant]
+
+    def allows(self) -> Mask:
+        """Return the nodes where nobody excludes the variant; those without the label never do."""
+        return self.domains.over_nodes(self.blocked == 0, True)
+
+    def marks(self, nodes: Rows) -> list[Counts]:
+        return [self.domains.marks(nodes, self.blocked)]
+
+    def causes(self) -> list[tuple[Cause, Mask]]:
+        return [(Cause(CauseKind.ANTI_AFFINITY, self.domains.key), ~self.allows())]
+
+
+Rule = Spread | Affinity | Apart
+
+
+def eligible_nodes(room: Room, shape: Shape, constraint: TopologySpreadConstraint) -> Mask:
+    """Return the nodes whose pods a constraint counts: with all the pod's spread labels, and by its node policies."""
+    table = room.snapshot.table
+    mask = np.ones(len(table), np.bool_)
+    for one in shape.demand.spread:
+        mask &= table.column(one.topology_key).codes >= 0
+    if constraint.node_affinity_policy == "Honor":
+        mask &= table.affine(shape.demand)
+    if constraint.node_taints_policy == "Honor":
+        mask &= table.tolerated(shape.demand)
+    return mask
+
+
+def spread_counts(shape: Shape, constraint: TopologySpreadConstraint) -> PodSelector | None:
+    """Return the pods that a constraint counts; None for an empty selector, with which kube-scheduler counts nobody."""
+    selector = spread_selector(shape, constraint)
+    return None if selector.requirements == () else selector
