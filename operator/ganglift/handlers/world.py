@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.model import Object
-from ganglift.api.names import BATCH_API
+from ganglift.api.names import BATCH_API, GROUP_LABEL
 from ganglift.api.scheduling import PodGroup, Workload
 from ganglift.base.errors import GangliftError
 from ganglift.base.ids import Key, Uid
@@ -114,9 +114,13 @@ class World:
             self._changed(kind, gone)
 
     def take_list(self, kind: Kind, listed: Sequence[Object], version: int) -> None:
-        """Take a full list of that version: what it lacks is gone without a word."""
+        """Take a full list of that version: what it lacks is gone without a word.
+
+        The list of batch/v1 Jobs is of those that bear the group's label themselves, so it says nothing of others.
+        """
         for gone in self._stores[kind].missing_from(listed, version):
-            self.drop(kind, gone.key, gone.uid)
+            if kind is not Kind.BATCH_JOB or GROUP_LABEL in gone.metadata.labels:
+                self.drop(kind, gone.key, gone.uid)
         for obj in listed:
             self.put(kind, obj)
 

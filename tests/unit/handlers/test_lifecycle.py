@@ -66,6 +66,8 @@ async def test_jobs_of_the_cluster_that_do_not_concern_us_are_not_kept(stage: St
 async def test_a_job_of_someone_else_whose_pods_bear_a_groups_label_is_told(stage: Stage) -> None:
     stage.kinds.see(Kind.BATCH_JOB, "ADDED", batch_job("other").labelled("g").wire)
     assert [job.name for job in stage.told.jobs.values()] == ["other"]
+    await stage.look_again()
+    assert [job.name for job in stage.told.jobs.values()] == ["other"], "a sweep lists children only"
 
 
 async def test_an_object_that_cannot_be_read_is_left_out(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
