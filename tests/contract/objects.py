@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.server import Obj, Server, load, until
+from tests.contract.server import Obj, Server, load
+from tests.support.async_polling import until
 
 from ganglift.kube.client import PatchType, Propagation
 from ganglift.kube.errors import (

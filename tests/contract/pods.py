@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.server import GATE, Obj, Server, load, pod, until
+from tests.contract.server import GATE, Obj, Server, load, pod
+from tests.support.async_polling import until
 
 from ganglift.kube.client import PatchType
 from ganglift.kube.errors import Conflict, Forbidden, Invalid, NotFound, TooManyRequests

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,15 +91,3 @@ def pod(name: str, *, gates: tuple[str, ...] = (), **spec: Any) -> Obj:
 def load(body: bytes) -> Obj:
     loaded: Obj = from_json(body)
     return loaded
-
-
-async def until(condition: Callable[[], Any], timeout_s: float = 20.0) -> None:
-    """Poll an async or plain condition."""
-    async with asyncio.timeout(timeout_s):
-        while True:
-            result = condition()
-            if asyncio.iscoroutine(result):
-                result = await result
-            if result:
-                return
-            await asyncio.sleep(0.02)

@@ -51,11 +51,11 @@ class Access:
 class Credentials:
     """Access to one API server that renews itself. Make one with `from_environment`, or `fixed` for a known server."""
 
-    def __init__(self, load: Callable[[], Awaitable[_Loaded]], *, clock: Clock | None = None) -> None:
+    def __init__(self, load: Callable[[], Awaitable[Loaded]], *, clock: Clock | None = None) -> None:
         self._load = load
         self._clock = clock or SystemClock()
         self._lock = asyncio.Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded: Loaded | None = None
         self._renewed_at = float("-inf")
         self._check_at = float("-inf")
 
@@ -63,8 +63,8 @@ class Credentials:
     def fixed(cls, access: Access) -> Credentials:
         """Credentials that never change."""
 
-        async def load() -> _Loaded:
-            return _Loaded(access)
+        async def load() -> Loaded:
+            return Loaded(access)
 
         return cls(load)
 
@@ -116,12 +116,12 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class Loaded:
     """The result of one reading of the configuration."""
 
     access: Access
     expires: datetime | None = None
-    reread: Callable[[], Awaitable[_Loaded]] | None = None
+    reread: Callable[[], Awaitable[Loaded]] | None = None
     """Cheap look at whether the token on disk was rotated."""
 
     def is_expiring(self, now: datetime) -> bool:
@@ -150,7 +150,7 @@ def _is_writable(paths: str) -> bool:
     return all(os.access(Path(path).expanduser(), os.W_OK) for path in paths.split(os.pathsep) if path)
 
 
-async def _load_kubeconfig(paths: str, context: str | None) -> _Loaded:
+async def _load_kubeconfig(paths: str, context: str | None) -> Loaded:
     from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import ConfigException, load_kube_config
 
@@ -173,10 +173,10 @@ async def _load_kubeconfig(paths: str, context: str | None) -> _Loaded:
     except OSError as error:
         raise ConfigError(f"the kubeconfig {paths} names a file or program that can't be used: {error}") from error
     expires: datetime | None = getattr(loader, "exec_plugin_expiry", None)
-    return _Loaded(_access(configuration, origin=paths), expires=expires)
+    return Loaded(_access(configuration, origin=paths), expires=expires)
 
 
-async def _load_service_account() -> _Loaded:
+async def _load_service_account() -> Loaded:
     from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import ConfigException, load_incluster_config
 
@@ -188,15 +188,15 @@ async def _load_service_account() -> _Loaded:
         raise ConfigError(f"{unusable}: {_one_line(error)}") from error
     access = _access(configuration, origin="service account")
 
-    async def reread() -> _Loaded:
+    async def reread() -> Loaded:
         try:
             # Asking for the key makes the library look at the token file when it is a minute old.
             await configuration.get_api_key_with_prefix("BearerToken")
         except (ConfigException, OSError) as error:
             raise ConfigError(f"{unusable}: {_one_line(error)}") from error
-        return _Loaded(_access(configuration, origin="service account", known=access), reread=reread)
+        return Loaded(_access(configuration, origin="service account", known=access), reread=reread)
 
-    return _Loaded(access, reread=reread)
+    return Loaded(access, reread=reread)
 
 
 def _access(configuration: Configuration, *, origin: str, known: Access | None = None) -> Access:

@@ -163,7 +163,7 @@ def _translate(error: Exception, call: Call, timeout_s: float) -> Unreachable | 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return TimedOut("no connection to the API server in time", call.request, sent=False)
     if isinstance(error, TimeoutError):
-        return TimedOut(f"no answer within {timeout_s:g} s", call.request)
+        return TimedOut(f"no answer within {timeout_s:.3g} s", call.request)
     text = " ".join(str(error).split()) or type(error).__name__
     return Unreachable(text, call.request, sent=not isinstance(error, aiohttp.ClientConnectorError))
 
