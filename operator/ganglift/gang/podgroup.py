@@ -68,7 +68,7 @@ def group_body(workload: Workload, seat: Seat) -> Body:
     template = seat.template
     wanted, _ = group_names(workload.name, template.name)
     full = f"{workload.name}-{template.name}"
-    annotations = _carried(template)
+    annotations = carried(template)
     if seat.name != full:
         annotations[FULL_NAME] = full
     owner = workload.controller
@@ -99,7 +99,7 @@ def carry_over(group: PodGroup, template: PodGroupTemplate) -> Patch | None:
         spec["scheduleTimeoutSeconds"] = template.schedule_timeout_seconds
     if not spec:
         return None
-    body = {"metadata": {"annotations": _carried(template)}, "spec": spec}
+    body = {"metadata": {"annotations": carried(template)}, "spec": spec}
     return merge(Kind.POD_GROUP, group.key, group.uid, body)
 
 
@@ -136,7 +136,8 @@ def _refers_to(group: PodGroup, workload: Workload, template: PodGroupTemplate) 
     return ref is not None and (ref.workload_name, ref.template_name) == (workload.name, template.name)
 
 
-def _carried(template: PodGroupTemplate) -> dict[str, str]:
+def carried(template: PodGroupTemplate) -> dict[str, str]:
+    """Return the annotations that note what of a template its PodGroup has."""
     carried = {TEMPLATE_TIMEOUT: _timeout_text(template)}
     if template.gang is not None:
         carried[TEMPLATE_MIN_COUNT] = str(template.gang.min_count)

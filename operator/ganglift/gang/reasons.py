@@ -158,6 +158,16 @@ class Reason(StrEnum):
         "The object asks for something that can't be done. The message says what to change.",
         True,
     )
+    NOT_ADOPTED = (
+        "NotAdopted",
+        "A batch/v1 Job asks by annotation to be scheduled as a gang and can't be changed in the way that this needs. "
+        "The message says what to do instead: create it suspended, or put label and gate into its pod template.",
+        True,
+    )
+    ADOPTED = (
+        "Adopted",
+        "A batch/v1 Job that was created suspended, with the annotation, was given label and gate and resumed.",
+    )
     MANAGED_ELSEWHERE = (
         "ManagedElsewhere",
         "spec.managedBy names another controller, so ganglift leaves this Job alone.",

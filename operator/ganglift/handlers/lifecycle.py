@@ -25,6 +25,8 @@ from ganglift.base.clock import Clock
 from ganglift.base.ids import Key
 from ganglift.engine.executor import RESOURCES, Executor, NotLeading
 from ganglift.gang.actions import Kind
+from ganglift.gang.adopt import wants_adoption
+from ganglift.handlers.adopted import reconcile_adopted
 from ganglift.handlers.job import reconcile_job
 from ganglift.handlers.podgroup import reconcile_group
 from ganglift.handlers.queue import Queue
@@ -102,8 +104,11 @@ class Kinds:
 
     def _concerned(self, kind: Kind, obj: Object) -> Iterator[Item]:
         """Yield what to look at because of an object: itself, and what it was made for or stands in the way of."""
-        if kind is not Kind.BATCH_JOB:
+        if not isinstance(obj, BatchJob) or wants_adoption(obj):
             yield kind, obj.key
+        owner = obj.controller
+        if kind is Kind.POD_GROUP and owner is not None and (owner.api_version, owner.kind) == ("batch/v1", "Job"):
+            yield Kind.BATCH_JOB, Key(obj.metadata.namespace, owner.name)
         workload = workload_of(obj) if isinstance(obj, PodGroup) else obj.key
         if workload is not None and kind is not Kind.GANG_JOB:
             if self.world.jobs.get(workload) is not None:
@@ -126,10 +131,13 @@ class Kinds:
 
     async def sync(self) -> None:
         """List everything, take what is new, drop what is gone, and have every key looked at."""
+        if not self.world.minor:
+            version = from_json(await self._client.fetch("/version"))
+            self.world.minor = int(version["minor"].rstrip("+"))
         for kind in KINDS:
             listed, version = await self._list(kind)
             self.world.take_list(kind, listed, version)
-            for obj in listed:
+            for obj in self.world.known(kind):
                 self._wake(kind, obj)
         self._is_synced = True
 
@@ -205,4 +213,6 @@ class Kinds:
                 await reconcile_workload(self.world, self._clock, key)
             case Kind.POD_GROUP:
                 await reconcile_group(self.world, key)
+            case Kind.BATCH_JOB:
+                await reconcile_adopted(self.world, key)
         return None

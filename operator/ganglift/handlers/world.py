@@ -4,7 +4,7 @@ An answer of the API server that says that the world is not what was looked at b
 says no becomes `Refused`, with the server's own words for the status. All else is a `KubeError` and tried again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from ganglift.api.job import BatchJob, GangJob
@@ -15,6 +15,7 @@ from ganglift.base.errors import GangliftError
 from ganglift.base.ids import Key, Uid
 from ganglift.engine.executor import Executor, ref_of
 from ganglift.gang.actions import Action, Create, Delete, Kind, Patch
+from ganglift.gang.adopt import wants_adoption
 from ganglift.gang.membership import group_name_of
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import Reason
@@ -81,6 +82,9 @@ class World:
         self.jobs: Store[GangJob] = Store()
         self.children: Store[BatchJob] = Store()
         self.loop = loop
+        self.minor = 0
+        """The cluster's version of Kubernetes 1; the first list brings it."""
+        self._said: dict[Uid, str] = {}
         self._changed = changed
         self._executor = executor
         self._stores: dict[Kind, Store[Any]] = {
@@ -106,6 +110,7 @@ class World:
     def drop(self, kind: Kind, key: Key, uid: Uid) -> None:
         """Take the end of an object."""
         gone = self._stores[kind].drop(key, uid)
+        self._said.pop(uid, None)
         if isinstance(gone, PodGroup):
             self.loop.drop_group(key)
         elif isinstance(gone, BatchJob):
@@ -123,6 +128,16 @@ class World:
                 self.drop(kind, gone.key, gone.uid)
         for obj in listed:
             self.put(kind, obj)
+
+    def known(self, kind: Kind) -> Iterator[Object]:
+        """Return all objects of a kind as last seen."""
+        return iter(self._stores[kind])
+
+    def is_news(self, uid: Uid, message: str) -> bool:
+        """Whether this is not what was last said about an object; it is from now on."""
+        is_news = self._said.get(uid) != message
+        self._said[uid] = message
+        return is_news
 
     # Reads
 
@@ -184,9 +199,10 @@ class World:
 
 
 def concerns_us(job: BatchJob) -> bool:
-    """Whether a batch/v1 Job is worth remembering: one of ours, or one whose pods bear a group's label."""
+    """Whether a batch/v1 Job is worth remembering: a child, one to adopt, or one whose pods bear a group's label."""
     owner = job.controller
-    return (owner is not None and owner.api_version == BATCH_API) or bool(group_name_of(job))
+    is_child = owner is not None and owner.api_version == BATCH_API
+    return is_child or wants_adoption(job) or bool(group_name_of(job))
 
 
 def _noun(action: Create | Patch | Delete) -> str:
