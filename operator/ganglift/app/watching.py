@@ -1,7 +1,7 @@
 """kopf, as far as it is used: it watches our own kinds and batch/v1 Jobs, and queues events per object.
 
-It writes nothing: no finalizers, no progress annotations, no events, no peering. It runs on an event loop of its own, in
-a thread of its own: at its end kopf cancels every task of the loop it finds, and at its start it takes the process's
+It writes nothing: no finalizers, no progress annotations, no events, no peering. It runs on an event loop and a
+thread of its own: at its end kopf cancels every task of the loop it finds, and at its start it takes the process's
 signals. It ends on answers of the API server that are a matter of course (410 on the request, a 5xx that outlasts its
 patience), so it is started again; handlers decide from the present state, so nothing is lost between.
 """
