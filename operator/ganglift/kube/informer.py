@@ -128,7 +128,7 @@ class Informer(Generic[T]):
                 await self._follow()
             except KubeError as raised:
                 error = raised
-            if self._bore or self._is_settled():
+            if self._bore or (error is None and self._is_settled()):
                 self._backoff.reset()
             self._open_since = None
             await self._recover(error)
@@ -183,9 +183,11 @@ class Informer(Generic[T]):
             version = str(metadata.get("resourceVersion") or "")
             if listing is None:
                 self._advance(version)
+                self._succeed()
             elif INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
                 self._streams_listings = True
                 await self._complete(listing, version)
+                self._settle_problem()
                 return None
             return listing
         if event.type == "ERROR":
@@ -211,18 +213,25 @@ class Informer(Generic[T]):
             raise Stale(f"{self._request}: {obj.key} at {version} came after {self._last[0]}")
         self._last = this
         self._advance(version)
+        self._succeed()
         if is_end:
             self._mirror.delete(obj)
         else:
             self._mirror.upsert(obj)
 
     def _advance(self, version: str) -> None:
+        self.resource_version = version
+        self._newest = max(self._newest, _number(version))
+
+    def _succeed(self) -> None:
+        """Note that the watch works. A listing alone is no such sign: it must not be repeated without a wait."""
+        self._bore = True
+        self._settle_problem()
+
+    def _settle_problem(self) -> None:
         if self._problem is not None:
             logger.info("%s: up to date again", self._resource)
             self._problem = None
-        self._bore = True
-        self.resource_version = version
-        self._newest = max(self._newest, _number(version))
 
     async def _list(self) -> None:
         """List page by page. Raises Gone when the server forgets the list before its last page."""

@@ -101,13 +101,16 @@ class Transport:
                 async with aclosing(_lines(response, call, silence_s)) as lines:
                     yield lines
         finally:
-            response.close()
+            _abort(response)
 
     async def close(self) -> None:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
+            # Aborted TLS connections are closed by the loop, one turn after the other for each layer.
+            for _ in range(3):
+                await asyncio.sleep(0)
 
     def _send(self, call: Call, access: Access, *, silence_s: float | None = None) -> Any:
         headers = {} if access.token is None else {"Authorization": access.token}
@@ -156,6 +159,14 @@ async def _lines(response: aiohttp.ClientResponse, call: Call, silence_s: float)
         raise _translate(error, call, silence_s) from error
     if rest.strip():
         raise Unreachable("the stream ended in the middle of a line", call.request)
+
+
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """Drop the connection of a stream at once: a polite end of TLS would outlive its caller."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def _translate(error: Exception, call: Call, timeout_s: float) -> Unreachable | TimedOut:

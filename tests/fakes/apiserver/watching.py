@@ -100,7 +100,8 @@ class Watch:
         if self._sends_initial or version in ("", "0"):
             position = self._log.end
             present = [stored for stored in self._store.table(self.resource).objects.values() if self._shows(stored)]
-            await self._deliver_lines([event_line("ADDED", stored) for stored in present], send)
+            if not await self._deliver_lines([event_line("ADDED", stored) for stored in present], send):
+                return None
             if self._sends_initial:
                 await self._send_bookmark(send, {"k8s.io/initial-events-end": "true"})
             return position
