@@ -4,7 +4,7 @@ Told on the room as the best attempt left it: nodes that took a member fit, and 
 further one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -25,7 +25,7 @@ _MOST_BUSY = 20
 def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> DoesNotFit:
     """Return the verdict for a group whose best attempt is taken in the room."""
     total, fit = len(room.snapshot.table), len(inside.attempt.places)
-    unjudged = tuple(sorted({words for member in group.members for words in room.unjudged(member.shape.demand)}))
+    unjudged = unjudged_of(room, group.members)
     placed = {place.member.uid for place in inside.attempt.places}
     left_out = [member for member in group.members if member.uid not in placed]
     if not left_out:
@@ -50,6 +50,12 @@ def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> Do
         proven=inside.attempt.proven,
         unjudged=unjudged,
     )
+
+
+def unjudged_of(room: Room, members: Iterable[Member]) -> tuple[str, ...]:
+    """Return what the planner has no rule for in any of the members, each once."""
+    demands = {member.shape.demand for member in members}
+    return tuple(sorted({words for demand in demands for words in room.unjudged(demand)}))
 
 
 def _is_countable(inside: Inside, missing: Sequence[Member]) -> bool:

@@ -1,12 +1,10 @@
 """One group against the room that is left: a place for every needed member, or the reasons why not."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from ganglift.plan.explain import explain
+from ganglift.plan.explain import explain, unjudged_of
 from ganglift.plan.nodes import Mask
-from ganglift.plan.request import GroupRequest, Member
+from ganglift.plan.request import GroupRequest
 from ganglift.plan.room import Room
 from ganglift.plan.topology import Inside, pins_of, place_together
 from ganglift.plan.verdict import DoesNotFit, Fits, Placement
@@ -42,12 +40,6 @@ def usable_nodes(room: Room, group: GroupRequest) -> Mask:
         if (at := room.snapshot.table.position.get(name)) is not None:
             usable[at] = False
     return usable
-
-
-def unjudged_of(room: Room, members: Iterable[Member]) -> tuple[str, ...]:
-    """Return what the planner has no rule for in any of the members, each once."""
-    demands = {member.shape.demand for member in members}
-    return tuple(sorted({words for demand in demands for words in room.unjudged(demand)}))
 
 
 def _fits(room: Room, group: GroupRequest, inside: Inside) -> Fits:

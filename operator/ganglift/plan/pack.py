@@ -45,18 +45,20 @@ def pack(capacity: Counts, order: Order, count: int) -> Order:
 
 def _classes(room: Room, demand: Demand) -> NDArray[np.int64]:
     """Cost class by node, the lower the better."""
-    snapshot = room.snapshot
+    costs = room.costs.get(demand)
+    if costs is None:
+        costs = room.costs[demand] = _costs(room, demand)
+    return costs + is_whole(room, (demand,)) * _WHOLE
+
+
+def _costs(room: Room, demand: Demand) -> NDArray[np.int64]:
+    """The part of a node's cost class that nothing placed can change."""
     asked = {name for name, _ in demand.requests}
-    devices = [(name in asked, column) for name, column in snapshot.columns.items() if is_device(name)]
-    classes = np.zeros(len(snapshot.table), np.int64)
-    for is_asked, column in devices:
-        has = snapshot.allocatable[:, column] > 0
-        if is_asked:
-            classes |= np.where(has & (room.used[:, column] == 0), _WHOLE, 0)
-        else:
-            classes |= np.where(has, _WASTES_DEVICES, 0)
-    classes |= np.where(snapshot.table.softly_tainted(demand), _SOFT_TAINT, 0)
-    return classes
+    costs = np.zeros(len(room.snapshot.table), np.int64)
+    for name, column in room.snapshot.columns.items():
+        if is_device(name) and name not in asked:
+            costs |= np.where(room.snapshot.allocatable[:, column] > 0, _WASTES_DEVICES, 0)
+    return costs | np.where(room.snapshot.table.softly_tainted(demand), _SOFT_TAINT, 0)
 
 
 def is_whole(room: Room, demands: Iterable[Demand]) -> Mask:

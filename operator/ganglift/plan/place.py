@@ -74,9 +74,8 @@ def by_variant(relations: Relations, members: Iterable[Member]) -> list[list[Mem
 
 def size_of(room: Room, demand: Demand) -> int:
     """Return the largest share that the demand takes of what the biggest node offers, in millionths."""
-    biggest = room.snapshot.allocatable.max(axis=0, initial=0)
-    columns = room.snapshot.columns
-    shares = (units * 1_000_000 // max(int(biggest[columns[r]]), 1) for r, units in demand.requests if r in columns)
+    biggest = room.biggest()
+    shares = (units * 1_000_000 // max(biggest[name], 1) for name, units in demand.requests if name in biggest)
     return max(shares, default=0)
 
 

@@ -61,6 +61,8 @@ def _extras(room: Room, group: GroupRequest, verdict: Verdict) -> tuple[Placemen
         return ()
     placed = {placement.uid: placement.node for placement in verdict.placements}
     rest = [member for member in (*group.members, *group.extras) if member.uid not in placed]
+    if not rest:
+        return ()
     countable = not group.topology and all(member.shape.demand.is_alone for member in rest)
     usable = usable_nodes(room, group)
     anchored = replace(group, anchors={**group.anchors, **placed})

@@ -47,6 +47,9 @@ class Room:
         """Where in `taken` the group that is being placed began: what comes after is its own."""
         self.released_slots: set[int] = set()
         self._repelling = 0
+        self.costs: dict[Demand, Counts] = {}
+        """What `pack` thinks of the nodes, kept for the pass."""
+        self._biggest: dict[str, int] = {}
         self._exclusives = dict(snapshot.exclusives)
         self._claims = dict(snapshot.claims)
         self._capacity: dict[Demand, tuple[Counts, int]] = {}
@@ -61,6 +64,13 @@ class Room:
         """Return what is left by node and resource; a node that has shrunk below its use has nothing, never less."""
         free: Counts = np.maximum(self.snapshot.allocatable - self.used, 0)
         return free
+
+    def biggest(self) -> dict[str, int]:
+        """Return the most that any node offers, by resource."""
+        if not self._biggest:
+            largest = self.snapshot.allocatable.max(axis=0, initial=0)
+            self._biggest = {name: int(largest[column]) for name, column in self.snapshot.columns.items()}
+        return self._biggest
 
     def admits(self, demand: Demand) -> Mask:
         """Return the nodes that would take the demand if they were empty: by their own rules and its volumes."""

@@ -77,7 +77,8 @@ def _classes(
     room: Room, demands: Sequence[Demand], masks: Sequence[Mask], wanted: Sequence[int]
 ) -> tuple[_Class, ...] | None:
     """Return the classes of nodes with their patterns; None if there are too many patterns."""
-    names = sorted({name for demand in demands for name, _ in demand.requests})
+    # A resource that nobody has ever offered leaves its demand no place at all.
+    names = sorted({name for demand in demands for name, _ in demand.requests} & room.snapshot.columns.keys())
     asked = np.array([[dict(d.requests).get(name, 0) for name in names] for d in demands], np.int64)
     columns = [room.snapshot.columns[name] for name in names]
     most = np.stack([np.where(m, room.capacity(d), 0) for d, m in zip(demands, masks, strict=True)])
