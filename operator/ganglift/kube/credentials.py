@@ -69,13 +69,15 @@ class Credentials:
         return cls(load)
 
     @classmethod
-    def from_environment(cls, kubeconfig: str | Path | None = None, *, context: str | None = None) -> Credentials:
+    def from_environment(
+        cls, kubeconfig: str | Path | None = None, *, context: str | None = None, clock: Clock | None = None
+    ) -> Credentials:
         """Find the cluster as the module describes. Raises ConfigError here or at the first `access`."""
         paths = kubeconfig_paths(kubeconfig, os.environ)
         if paths is not None:
-            return cls(lambda: _load_kubeconfig(paths, context))
+            return cls(lambda: _load_kubeconfig(paths, context), clock=clock)
         if "KUBERNETES_SERVICE_HOST" in os.environ:
-            return cls(_load_service_account)
+            return cls(_load_service_account, clock=clock)
         raise ConfigError(
             "no cluster to talk to: give --kubeconfig, set KUBECONFIG, or run inside a cluster "
             "(~/.kube/config does not exist and KUBERNETES_SERVICE_HOST is not set)"

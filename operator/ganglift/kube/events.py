@@ -128,8 +128,7 @@ class Recorder:
 
     async def _drain(self) -> None:
         while self._queue:
-            series = self._queue.popleft()
-            series.is_queued = False
+            series = self._queue[0]
             try:
                 await self._write(series)
             except KubeError as error:
@@ -137,6 +136,9 @@ class Recorder:
                 self._drop(1, str(error))
             else:
                 self._is_failing = False
+            # Not before: what is cut off while being written is tried once more at the end.
+            self._queue.popleft()
+            series.is_queued = False
 
     async def _write(self, series: _Series) -> None:
         count = series.count

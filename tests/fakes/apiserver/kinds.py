@@ -47,6 +47,7 @@ def builtin_kinds(minor: int) -> list[Kind]:
         kind(resources.PERSISTENT_VOLUMES, has_status=True, short_names=("pv",)),
         kind(resources.PERSISTENT_VOLUME_CLAIMS, has_status=True, short_names=("pvc",)),
         kind(resources.RESOURCE_QUOTAS, has_status=True, short_names=("quota",)),
+        kind(resources.CORE_EVENTS, has_generation=False),
         kind(resources.EVENTS, EventRules(), has_generation=False, short_names=("ev",)),
         kind(resources.BATCH_JOBS, JobRules(minor), has_status=True, orphans_by_default=True),
         kind(resources.CRON_JOBS, has_status=True, short_names=("cj",)),

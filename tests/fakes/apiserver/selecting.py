@@ -82,10 +82,10 @@ def _field_test(term: str) -> Predicate:
     if field not in _FIELDS:
         raise bad_request(f'field label not supported: "{field}"')
     path = field.split(".")
-    if path[0] == "involvedObject":
-        path[0] = "regarding"
+    # The two APIs of events name the same field differently, and both take core's name for it.
+    other = ["regarding", *path[1:]] if path[0] == "involvedObject" else path
     wanted = sign != "!="
-    return lambda obj: (_value_at(obj, path) == value) is wanted
+    return lambda obj: (value in (_value_at(obj, path), _value_at(obj, other))) is wanted
 
 
 def _value_at(obj: Obj, path: list[str]) -> str:
