@@ -26,6 +26,7 @@ NO_KUBELET_LABEL = "playground.ganglift.dev/no-kubelet"
 class Plan:
     """What the command lines are made from."""
 
+    identity: str
     options: PlaygroundOptions
     ports: Ports
     state_dir: StateDir
@@ -101,6 +102,7 @@ def _apiserver(plan: Plan) -> list[str]:
     key = credentials.service_account_key(plan.state_dir)
     return [
         f"--etcd-servers=http://127.0.0.1:{plan.ports.etcd}",
+        f"--etcd-prefix=/{plan.identity}",  # should the port be another playground's by now, no data are mixed up
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",  # else it looks for an address that other machines could reach
         f"--secure-port={plan.ports.apiserver}",

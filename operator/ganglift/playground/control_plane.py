@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ganglift.playground import commands, crds, credentials, process
 from ganglift.playground.client import UNREACHABLE, ApiClient
-from ganglift.playground.errors import ComponentFailed, PlaygroundError
+from ganglift.playground.errors import ComponentFailed, PlaygroundError, RequestFailed
 from ganglift.playground.options import Component, PlaygroundOptions
 from ganglift.playground.ports import TAKEN, choose_ports
 from ganglift.playground.readiness import is_ready, release_leases
@@ -72,7 +72,7 @@ class ControlPlane:
     def _start_one(self, component: Component) -> None:
         if component in self.running():
             return
-        with contextlib.suppress(*UNREACHABLE):  # then nobody can hold a lease for long either
+        with contextlib.suppress(RequestFailed, *UNREACHABLE):  # then a lease runs out by itself
             release_leases(component, self.client())
         self._spawn(component)
         self.wait_ready(component)
@@ -96,11 +96,11 @@ class ControlPlane:
     def wait_for(self, condition: Callable[[], bool], component: Component, complaint: str) -> None:
         """Poll until `condition` holds. Raises ComponentFailed when the component behind it ends, or at a deadline."""
         deadline = time.monotonic() + _READY_TIMEOUT_S
-        while not condition():
-            running = self.state_dir.read().processes[component]
-            if not process.is_running(running):
-                code = process.exit_code(running)
-                raise ComponentFailed(component, f"ended (exit code {code})", code, self.log_tail(component))
+        while True:
+            holds = condition()
+            self._raise_if_ended(component)  # also when it holds: another process may have answered on a taken port
+            if holds:
+                return
             if time.monotonic() > deadline:
                 what = f"{complaint} after {_READY_TIMEOUT_S:.0f} s"
                 raise ComponentFailed(component, what, None, self.log_tail(component))
@@ -134,6 +134,16 @@ class ControlPlane:
         self._start_together([each for each in plan.options.components if each not in self.running()], reporter)
         # Pods of the default namespace are refused until its service account is there.
         self.wait_for(self._default_account_is_there, Component.CONTROLLER_MANAGER, "made no default service account")
+        for component in plan.options.components:
+            self._raise_if_ended(component)
+
+    def _raise_if_ended(self, component: Component) -> None:
+        running = self.state_dir.read().processes.get(component)
+        if running is None:
+            raise PlaygroundError(f"{component} does not run: it was ended")
+        if not process.is_running(running):
+            code = process.exit_code(running)
+            raise ComponentFailed(component, f"ended (exit code {code})", code, self.log_tail(component))
 
     def _start_together(self, components: Sequence[Component], reporter: Reporter) -> None:
         reporter.step(f"starting {', '.join(components)}")
@@ -145,7 +155,7 @@ class ControlPlane:
     def _default_account_is_there(self) -> bool:
         try:
             self.client().get(_DEFAULT_ACCOUNT)
-        except (PlaygroundError, *UNREACHABLE):
+        except (RequestFailed, *UNREACHABLE):
             return False
         return True
 
@@ -158,4 +168,4 @@ class ControlPlane:
 
     def _plan(self) -> commands.Plan:
         state = self.state_dir.read()
-        return commands.Plan(state.options, state.ports, self.state_dir)
+        return commands.Plan(state.id, state.options, state.ports, self.state_dir)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ganglift.playground.client import MERGE_PATCH, UNREACHABLE, ApiClient
+from ganglift.playground.client import UNREACHABLE, ApiClient
 from ganglift.playground.errors import RequestFailed
 from ganglift.playground.options import Component
 from ganglift.playground.state import Ports
@@ -33,17 +33,14 @@ def is_ready(component: Component, ports: Ports, client: ApiClient) -> bool:
 def release_leases(component: Component, client: ApiClient) -> None:
     """Give up what a dead process of this component still holds, as it would have done itself had it ended in order.
 
-    Without this a successor waits for the leases to run out: 15 s for a leader, 40 s for a node's.
+    Without this a successor waits for the leases to run out: 15 s for a leader, 40 s for a node's. Raises RequestFailed
+    or one of UNREACHABLE.
     """
     if component is Component.KWOK:
         client.delete(f"{_LEASES}/kube-node-lease/leases")
     elif component in _LEADERS:
         release = {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}}
-        try:
-            client.patch(f"{_LEASES}/kube-system/leases/{component}", release, content_type=MERGE_PATCH)
-        except RequestFailed as error:
-            if error.status != http.client.NOT_FOUND:
-                raise
+        client.patch(f"{_LEASES}/kube-system/leases/{component}", release)
 
 
 def _runs_controllers(client: ApiClient) -> bool:

@@ -15,7 +15,7 @@ THE_THREE = (Component.APISERVER, Component.CONTROLLER_MANAGER, Component.SCHEDU
 
 
 def _plan(path: Path = Path("/p"), **options: object) -> commands.Plan:
-    return commands.Plan(PlaygroundOptions(**options), PORTS, StateDir(path))  # type: ignore[arg-type]
+    return commands.Plan("0123", PlaygroundOptions(**options), PORTS, StateDir(path))  # type: ignore[arg-type]
 
 
 def _scheduler_config(tmp_path: Path, **options: object) -> dict[str, dict[str, object]]:
