@@ -100,7 +100,7 @@ def look_at(
     foreign = frozenset(pod.uid for pod in membership.gated if is_foreign(pod))
     reserved = {pod.uid for pod in membership.gated if pod.nominated} - foreign
     state = observe(group, membership, need_of(group, child, membership), child, reserved)
-    return Look(group, child, membership, state, obstacle or gather(group, membership, state), foreign)
+    return Look(group, child, membership, state, gather(group, membership, state, obstacle), foreign)
 
 
 def member_of(pod: Pod) -> Member:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ganglift.api.job import BatchJob, GangJob
-from ganglift.api.names import BATCH_GROUP, BUILT_IN_JOB_CONTROLLER, GATE, GROUP_LABEL, SCHEDULING_GROUP
+from ganglift.api.names import BATCH_GROUP, BUILT_IN_JOB_CONTROLLER, GATE, GROUP_LABEL, PARKED, SCHEDULING_GROUP
 from ganglift.gang.actions import Body, Kind, Patch, merge
 from ganglift.gang.ownership import parent_of_job
 
@@ -83,7 +83,8 @@ def child_change(job: GangJob, child: BatchJob) -> Patch | None:
         spec["parallelism"] = job.spec.parallelism
     if job.spec.completion_mode == "Indexed" and job.spec.completions != child.spec.completions:
         spec |= {"completions": job.spec.completions, "parallelism": job.spec.parallelism}
-    if job.spec.suspend != child.spec.suspend:
+    is_parked = PARKED in child.metadata.annotations
+    if (job.spec.suspend or is_parked) != child.spec.suspend:
         spec["suspend"] = job.spec.suspend
         if job.spec.min_count is not None and child.spec.active_deadline_seconds is not None:
             spec["activeDeadlineSeconds"] = None
@@ -96,7 +97,11 @@ def child_change(job: GangJob, child: BatchJob) -> Patch | None:
         spec["backoffLimit"] = job.spec.backoff_limit
     if job.spec.pod_replacement_policy not in (None, child.spec.pod_replacement_policy):
         spec["podReplacementPolicy"] = job.spec.pod_replacement_policy
-    return merge(Kind.BATCH_JOB, child.key, child.uid, {"spec": spec}) if spec else None
+    body: dict[str, Any] = {"spec": spec} if spec else {}
+    if job.spec.suspend and is_parked:
+        # The user's own suspension takes the place of ours, which would be ended at the gang's turn.
+        body["metadata"] = {"annotations": {PARKED: None}}
+    return merge(Kind.BATCH_JOB, child.key, child.uid, body) if body else None
 
 
 def deadline_change(job: GangJob, child: BatchJob, scheduled: datetime | None) -> Patch | None:

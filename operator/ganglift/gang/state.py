@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ganglift.api.job import BatchJob
+from ganglift.api.names import PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.membership import Membership, blocked_by, child_uid_of
@@ -22,6 +23,8 @@ class Life(Enum):
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
+    PARKED = "parked"
+    """Suspended by us, so that an earlier gang gathers its pods under the namespace's quota."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CHILD_DELETED = "child deleted"
@@ -31,6 +34,18 @@ class Life(Enum):
     def is_over(self) -> bool:
         """Whether nothing of it will start any more."""
         return self in (Life.SUCCEEDED, Life.FAILED, Life.CHILD_DELETED)
+
+
+LIFE_REASONS = {
+    Life.SUSPENDED: (Reason.SUSPENDED, "the Job is suspended"),
+    Life.PARKED: (Reason.WAITING_FOR_QUOTA, "the Job is parked while an earlier gang gathers under the quota"),
+    Life.SUCCEEDED: (Reason.SUCCEEDED, "the gang has done its work"),
+    Life.FAILED: (Reason.FAILED, "the Job has failed"),
+    Life.CHILD_DELETED: (Reason.CHILD_DELETED, "the batch/v1 Job was deleted before its end was seen"),
+    Life.DELETING: (Reason.DELETING, "the Job or the group is being deleted"),
+}
+"""What there is to say of a gang that is not active."""
+_WAITING_LIVES = (Life.SUSPENDED, Life.PARKED, Life.CHILD_DELETED)
 
 
 @dataclass(frozen=True)
@@ -117,13 +132,14 @@ def life_of(group: PodGroup, membership: Membership, child: BatchJob | None) -> 
         return Life.DELETING
     if child is None:
         return Life.CHILD_DELETED if child_uid_of(group) else _life_of_plain(group, membership)
-    if child.is_in("Complete") or child.is_in("SuccessCriteriaMet"):
-        return Life.SUCCEEDED
-    if child.is_ending:
-        return Life.FAILED
-    if child.is_deleting:
-        return Life.DELETING
-    return Life.SUSPENDED if child.spec.suspend else Life.ACTIVE
+    lives = (
+        (child.is_in("Complete") or child.is_in("SuccessCriteriaMet"), Life.SUCCEEDED),
+        (child.is_ending, Life.FAILED),
+        (child.is_deleting, Life.DELETING),
+        (child.spec.suspend and PARKED in child.metadata.annotations, Life.PARKED),
+        (child.spec.suspend, Life.SUSPENDED),
+    )
+    return next((life for is_so, life in lives if is_so), Life.ACTIVE)
 
 
 def was_scheduled(group: PodGroup, membership: Membership, child: BatchJob | None) -> bool:
@@ -139,12 +155,26 @@ def was_scheduled(group: PodGroup, membership: Membership, child: BatchJob | Non
     return has_success or any((ready := pod.condition("Ready")) and ready.is_true for pod in membership.bound)
 
 
-def gather(group: PodGroup, membership: Membership, state: GangState) -> Waiting | None:
-    """Return what keeps the gang from being planned, or None if enough members are ready (or none are needed)."""
-    if state.life is Life.SUSPENDED:
-        return Waiting(Reason.SUSPENDED, "the Job is suspended")
-    if state.life is Life.CHILD_DELETED:
-        return Waiting(Reason.CHILD_DELETED, "the batch/v1 Job was deleted before its end was seen")
+def gather(
+    group: PodGroup, membership: Membership, state: GangState, obstacle: Waiting | None = None
+) -> Waiting | None:
+    """Return what keeps the gang from being planned, or None if enough members are ready (or none are needed).
+
+    `obstacle` is what is known from elsewhere: a quota explains why members are missing, else it stands by itself.
+    """
+    waiting = _gather(group, membership, state)
+    if obstacle is None:
+        return waiting
+    if obstacle.reason is not Reason.WAITING_FOR_QUOTA:
+        return obstacle
+    if waiting is None or waiting.reason is not Reason.WAITING_FOR_MEMBERS:
+        return waiting
+    return Waiting(Reason.WAITING_FOR_QUOTA, f"{waiting.message}: {obstacle.message}")
+
+
+def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waiting | None:
+    if state.life in _WAITING_LIVES:
+        return Waiting(*LIFE_REASONS[state.life])
     if state.life is not Life.ACTIVE or not state.is_gang:
         return None
     if state.need == 0 and not state.was_scheduled:

@@ -13,7 +13,7 @@ from ganglift.base.ids import Uid
 from ganglift.gang.actions import Announce, Kind, Patch, merge_status
 from ganglift.gang.outcome import Outcome
 from ganglift.gang.reasons import ConditionType, Reason
-from ganglift.gang.state import GangState, Life
+from ganglift.gang.state import LIFE_REASONS, GangState, Life
 
 DEGRADED_AFTER_S = 5
 """How long need must have been unmet before a gang that was whole counts as degraded."""
@@ -22,13 +22,6 @@ _MESSAGE_LIMIT = 4096
 _NO_ROOM = (Reason.UNSCHEDULABLE, Reason.BACK_OFF, Reason.HELD, Reason.STUCK)
 _REFUSED = (Reason.LIFT_REFUSED, Reason.FENCE_UNAVAILABLE, Reason.OTHER_SCHEDULER, Reason.NATIVE_SCHEDULING_GROUP)
 _SILENT = (Reason.QUEUED, Reason.BASIC)
-_LIFE_REASONS = {
-    Life.SUSPENDED: (Reason.SUSPENDED, "the Job is suspended"),
-    Life.SUCCEEDED: (Reason.SUCCEEDED, "the gang has done its work"),
-    Life.FAILED: (Reason.FAILED, "the Job has failed"),
-    Life.CHILD_DELETED: (Reason.CHILD_DELETED, "the batch/v1 Job was deleted before its end was seen"),
-    Life.DELETING: (Reason.DELETING, "the Job or the group is being deleted"),
-}
 
 
 def status_of(
@@ -126,7 +119,7 @@ def set_condition(conditions: tuple[Condition, ...], new: Condition, now: dateti
 
 def _scheduled(group: PodGroup, state: GangState, outcome: Outcome | None) -> Condition:
     if state.life is not Life.ACTIVE:
-        return _condition(group, ConditionType.SCHEDULED, False, *_LIFE_REASONS[state.life])
+        return _condition(group, ConditionType.SCHEDULED, False, *LIFE_REASONS[state.life])
     if state.is_whole:
         return _condition(group, ConditionType.SCHEDULED, True, Reason.SCHEDULED, _bound_words(state))
     if outcome is not None:
@@ -162,7 +155,7 @@ def _degraded(group: PodGroup, state: GangState, scheduled: Condition, now: date
     elif old is None:
         return None
     elif state.life is not Life.ACTIVE:
-        new = _condition(group, kind, False, *_LIFE_REASONS[state.life])
+        new = _condition(group, kind, False, *LIFE_REASONS[state.life])
     elif not old.is_true and old.reason == Reason.SCHEDULED and state.need > group.status.need:
         new = _condition(group, kind, False, Reason.NEED_RAISED, "more members are needed than when it was whole")
     elif old.is_true or (old.reason == Reason.SCHEDULED and now >= _degrades_at(scheduled)):

@@ -30,6 +30,7 @@ from ganglift.handlers.adopted import reconcile_adopted
 from ganglift.handlers.job import reconcile_job
 from ganglift.handlers.podgroup import reconcile_group
 from ganglift.handlers.queue import Queue
+from ganglift.handlers.quota import QuotaKeeper
 from ganglift.handlers.store import workload_of
 from ganglift.handlers.workload import reconcile_workload
 from ganglift.handlers.world import MODELS, Loop, Refused, Stale, World, concerns_us
@@ -59,6 +60,7 @@ class Kinds:
         self.queue: Queue[Item] = Queue()
         self._client = client
         self._clock = clock
+        self.quota = QuotaKeeper(self.world, client, clock, lambda key: self.queue.add((Kind.POD_GROUP, key)))
         self._is_synced = False
 
     @property
@@ -170,6 +172,7 @@ class Kinds:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._sweep(), name="sweep kinds")
+                tasks.create_task(self.quota.run(), name="quota")
                 for number in range(WORKERS):
                     tasks.create_task(self._work(), name=f"kinds {number}")
         finally:

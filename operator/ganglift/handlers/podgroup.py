@@ -1,4 +1,4 @@
-"""A PodGroup is handed to the loop; all that is judged here is whether the Workload that it refers to exists."""
+"""A PodGroup is handed to the loop; all that is judged here is what outside its pods keeps it."""
 
 from ganglift.api.scheduling import PodGroup, Workload
 from ganglift.base.ids import Key
@@ -15,7 +15,7 @@ async def reconcile_group(world: World, key: Key) -> None:
         return
     workload_key = workload_of(group)
     workload = await world.workload(workload_key) if workload_key is not None else None
-    world.loop.set_obstacle(key, missing_workload(group, workload))
+    world.loop.set_obstacle(key, missing_workload(group, workload) or world.quotas.get(key))
 
 
 def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | None:

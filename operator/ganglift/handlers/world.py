@@ -84,6 +84,8 @@ class World:
         self.loop = loop
         self.minor = 0
         """The cluster's version of Kubernetes 1; the first list brings it."""
+        self.quotas: dict[Key, Waiting] = {}
+        """What a quota says to groups that lack pods because of it."""
         self._said: dict[Uid, str] = {}
         self._changed = changed
         self._executor = executor
@@ -113,6 +115,7 @@ class World:
         self._said.pop(uid, None)
         if isinstance(gone, PodGroup):
             self.loop.drop_group(key)
+            self.quotas.pop(key, None)
         elif isinstance(gone, BatchJob):
             self.loop.drop_job(gone.uid)
         if gone is not None:

@@ -1,0 +1,110 @@
+"""Gangs that share a ResourceQuota: one gathers at a time, so that two halves don't wait for each other for ever.
+
+Gated pods count in a quota. Where the Job controller can't make all pods of a gang because of it, only the first such
+gang of the namespace, in queue order, keeps gathering; our later ones are parked: their child is suspended, with a mark
+in the same patch, so that its pods go, and resumed in order. Only children of our own Jobs are parked, and only before
+any member of the gang has been released or bound.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ganglift.api.job import BatchJob
+from ganglift.api.names import PARKED, WOKEN
+from ganglift.api.scheduling import PodGroup
+from ganglift.gang.actions import Kind, Patch, merge
+from ganglift.gang.reasons import ConditionType, Reason
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_HOLDS_QUOTA_IN_VAIN = (Reason.UNSCHEDULABLE, Reason.BACK_OFF)
+
+
+@dataclass(frozen=True)
+class Applicant:
+    """A gang of one of our Jobs that has not started. `exceeded` is the quota's own message, empty if none is known."""
+
+    group: PodGroup
+    child: BatchJob
+    exceeded: str = ""
+
+    @property
+    def is_parked(self) -> bool:
+        return PARKED in self.child.metadata.annotations
+
+    @property
+    def lacks_pods(self) -> bool:
+        return self.is_parked or self.group.status.members < self.group.status.need
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether the quota is what it waits for."""
+        return self.is_parked or (self.lacks_pods and bool(self.exceeded))
+
+    @property
+    def order(self) -> tuple[int, datetime, str]:
+        """Sort key of the queue: priority, age, uid."""
+        return -self.group.status.priority, self.group.metadata.creation_timestamp or _EPOCH, self.group.uid
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Whose turn it is in a namespace. `gathers` is None where the quota holds nobody up."""
+
+    gathers: Applicant | None = None
+    park: tuple[Applicant, ...] = ()
+    resume: tuple[Applicant, ...] = ()
+
+
+def is_applicant(group: PodGroup, child: BatchJob) -> bool:
+    """Whether a quota may hold a gang up or make it wait: not started, not ended, not suspended by its user."""
+    status = group.status
+    is_idle = group.spec.gang is not None and status.scheduled_time is None and not (status.scheduled or status.lifted)
+    suspended_by_user = child.spec.suspend and PARKED not in child.metadata.annotations
+    return is_idle and not (child.is_ending or child.is_deleting or group.is_deleting or suspended_by_user)
+
+
+def take_turns(applicants: Iterable[Applicant]) -> Turn:
+    """Return whose turn it is to gather, and who is to make room for it.
+
+    Those that lack pods too are parked at once. If there are none, but a later gang has all its pods and no room on the
+    nodes, the last such one is parked, one at a time, after the pods of the one before are gone.
+    """
+    queue = sorted(applicants, key=lambda applicant: applicant.order)
+    gathers = next((applicant for applicant in queue if applicant.is_held_up), None)
+    if gathers is None:
+        return Turn()
+    resume = (gathers,) if gathers.is_parked else ()
+    later = [applicant for applicant in queue[queue.index(gathers) + 1 :] if not applicant.is_parked]
+    rivals = tuple(applicant for applicant in later if applicant.is_held_up)
+    if rivals or resume or any(a.is_parked and a.group.status.members for a in queue):
+        return Turn(gathers, rivals, resume)
+    in_vain = [applicant for applicant in later if _waits_for_room(applicant)]
+    return Turn(gathers, tuple(in_vain[-1:]))
+
+
+def park(applicant: Applicant, behind: Applicant) -> Patch:
+    """Return the patch that takes a gang's pods out of the quota; the mark names whose turn it is."""
+    metadata = {"annotations": {PARKED: behind.group.name}}
+    spec = {"suspend": True, "activeDeadlineSeconds": None}
+    child = applicant.child
+    return merge(Kind.BATCH_JOB, child.key, child.uid, {"metadata": metadata, "spec": spec})
+
+
+def resume(applicant: Applicant) -> Patch:
+    """Return the patch that lets a parked gang gather again."""
+    child = applicant.child
+    body = {"metadata": {"annotations": {PARKED: None}}, "spec": {"suspend": False}}
+    return merge(Kind.BATCH_JOB, child.key, child.uid, body)
+
+
+def wake(applicant: Applicant, now: datetime) -> Patch:
+    """Return the patch that makes the Job controller try again at once; by itself it waits up to a minute."""
+    child = applicant.child
+    note = now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+    return merge(Kind.BATCH_JOB, child.key, child.uid, {"metadata": {"annotations": {WOKEN: note}}})
+
+
+def _waits_for_room(applicant: Applicant) -> bool:
+    scheduled = applicant.group.condition(ConditionType.SCHEDULED)
+    return scheduled is not None and not scheduled.is_true and scheduled.reason in _HOLDS_QUOTA_IN_VAIN
