@@ -54,12 +54,16 @@ class OperatorProcess:
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """SIGTERM; return the exit code."""
+        """SIGTERM; return the exit code. One that does not end by it is killed, so that it can't disturb other tests."""
         if self._process is None or self._process.poll() is not None:
             return self._process.returncode if self._process else 0
         self._process.send_signal(signal.SIGCONT)
         self._process.terminate()
-        return self._process.wait(15)
+        try:
+            return self._process.wait(15)
+        finally:
+            self._process.kill()
+            self._process.wait(10)
 
     def wait(self, timeout_s: float = 15) -> int:
         """Wait for it to end by itself; return the exit code."""
