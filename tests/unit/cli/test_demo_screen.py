@@ -68,7 +68,7 @@ def test_node_is_free_only_when_it_is_usable() -> None:
 def test_pod_group_is_shown_with_the_reason_it_waits_for() -> None:
     shown = lines_of(world(GPU_NODES, [], (waiting_group(),)))
     assert "train-workers 4 4 0 Unschedulable" in shown
-    assert "3 of 4 members fit" in shown
+    assert "train-workers: 3 of 4 members fit" in shown
 
 
 def test_refusal_leaves_out_what_is_said_of_preemption() -> None:
@@ -86,6 +86,13 @@ def test_pipe_gets_lines_and_no_table() -> None:
         screen.keep(world(GPU_NODES, []))
     screen.told("a fact")
     assert out.getvalue().splitlines() == ["", "1. A step", "   what is done", "   ✓ a fact"]
+
+
+def test_fact_that_the_table_shows_is_said_on_a_pipe_only() -> None:
+    pipe, terminal = io.StringIO(), io.StringIO()
+    Screen(Console(file=pipe)).told("a fact", is_in_table=True)
+    Screen(Console(file=terminal, force_terminal=True)).told("a fact", is_in_table=True)
+    assert (pipe.getvalue(), terminal.getvalue()) == ("   ✓ a fact\n", "")
 
 
 def test_long_line_is_not_broken_on_a_pipe() -> None:

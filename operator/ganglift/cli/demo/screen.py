@@ -12,14 +12,16 @@ from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
-from ganglift.cli.demo.world import GPU, World, job_of
+from ganglift.cli.demo.world import GPU, World, job_of, message_of
 
 _PICTURE_WIDTH = 104
+_INDENT = 3
 _FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
@@ -41,9 +43,9 @@ class Screen:
     @contextmanager
     def step(self, number: int, title: str, *lines: str) -> Iterator[None]:
         """A step of the story: its title and what is done; then its table, until the step is over."""
-        self.say(Text(f"\n{number}. {title}", style="bold"))
+        self._put(f"\n{number}. {title}", Text(f"\n{number}. {title}", style="bold"))
         for line in lines:
-            self.say(Text(f"   {line}", style="dim"))
+            self._put(f"   {line}", _indented(Text(line, style="dim")))
         if not self.is_live:
             yield
             return
@@ -65,19 +67,38 @@ class Screen:
         if self._picture is not None:
             self._picture.print(frame(world))
 
-    def told(self, fact: str) -> None:
-        """A fact that was checked."""
-        self.say(Text.assemble((f"   {self._done} ", "green"), fact))
+    def told(self, fact: str, *, is_in_table: bool = False) -> None:
+        """A fact that was checked; one that the table shows as well is said only where there is no table."""
+        if is_in_table and self.is_live:
+            return
+        line = Table.grid(padding=(0, 1, 0, 0))
+        line.add_row(Text(self._done, style="green"), Text(fact))
+        self._put(f"   {self._done} {fact}", None if is_in_table else _indented(line))
 
-    def say(self, text: RenderableType) -> None:
-        """Print what stays, above the table while there is one."""
-        for console in filter(None, (self._console, self._picture)):
-            console.print(text, soft_wrap=not console.is_terminal)
+    def say(self, text: str) -> None:
+        """A line beside the steps."""
+        self._put(text, Text(text))
+
+    def _put(self, line: str, drawn: RenderableType | None) -> None:
+        """Print what stays, above the table while there is one: as a line on a pipe, drawn elsewhere."""
+        if self.is_live and drawn is not None:
+            self._console.print(drawn)
+        elif not self.is_live:
+            self._console.print(line, soft_wrap=True, markup=False)
+        if self._picture is not None and drawn is not None:
+            self._picture.print(drawn)
 
 
 def picture_console() -> Console:
     """A console that only records."""
-    return Console(record=True, width=_PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    return Console(
+        record=True,
+        width=_PICTURE_WIDTH,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        highlight=False,
+    )
 
 
 def save_picture(picture: Console, path: Path) -> None:
@@ -86,13 +107,16 @@ def save_picture(picture: Console, path: Path) -> None:
 
 
 def frame(world: World) -> RenderableType:
-    """The table of nodes and waiting pods, and that of the PodGroups where there are any."""
-    tables = [_nodes(world)] + ([_groups(world.groups)] if world.groups else [])
-    return Group(*tables)
+    """The table of nodes and waiting pods; that of the PodGroups where there are any, and why those wait that do."""
+    if not world.groups:
+        return _nodes(world)
+    return Group(
+        _nodes(world), "", _groups(world.groups), *(_why(group) for group in world.groups if message_of(group))
+    )
 
 
 def _nodes(world: World) -> Table:
-    table = Table("NODE", "GPU", "POD", "STATE", box=None, padding=(0, 2, 0, 3), header_style="dim")
+    table = Table("NODE", "GPU", "POD", "STATE", box=None, padding=(0, 2, 0, _INDENT), header_style="dim")
     for node in world.nodes:
         pods = [pod for pod in world.pods if pod.spec.node_name == node.name]
         gpus = f"{len(pods)}/{node.status.allocatable.get(GPU, 0)}"
@@ -124,12 +148,20 @@ def _state(pod: Pod, world: World) -> Text:
 
 
 def _groups(groups: tuple[PodGroup, ...]) -> Table:
-    """As `kubectl get podgroups` prints them, and the message of the condition."""
+    """As `kubectl get podgroups` prints them."""
     columns = ("PODGROUP", "MIN", "MEMBERS", "SCHEDULED", "STATUS")
-    table = Table(*columns, box=None, padding=(1, 2, 0, 3), header_style="dim")
+    table = Table(*columns, box=None, padding=(0, 2, 0, _INDENT), header_style="dim")
     for group in groups:
-        status, scheduled = group.status, group.condition("Scheduled")
-        words = scheduled.message if scheduled is not None and not scheduled.is_true else ""
-        phase = Text.assemble((status.phase, "bold"), f"\n{words}" if words else "")
-        table.add_row(group.name, str(group.min_count), str(status.members), str(status.scheduled), phase)
+        status = group.status
+        counts = (group.min_count, status.members, status.scheduled)
+        table.add_row(group.name, *map(str, counts), Text(status.phase, style="bold"))
     return table
+
+
+def _why(group: PodGroup) -> RenderableType:
+    """The message of a group that waits, in the width of the screen."""
+    return _indented(Text(f"{group.name}: {message_of(group)}", style="cyan"))
+
+
+def _indented(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, _INDENT))

@@ -14,9 +14,9 @@ from ganglift.base.errors import GangliftError
 from ganglift.cli.demo import manifests
 from ganglift.cli.demo.operator import Operator
 from ganglift.cli.demo.screen import Screen
-from ganglift.cli.demo.world import World, read, refusal
+from ganglift.cli.demo.world import World, is_whole, message_of, read, refusal
 from ganglift.playground import Playground
-from ganglift.playground.client import Session
+from ganglift.playground.client import MERGE_PATCH, Session
 
 NODES = 3
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -78,7 +78,7 @@ class Story:
             world = self._watch("no worker starts", lambda w: not w.bound(job))
             self._end_step(world)
         self._screen.told("No worker starts, and all three GPUs are free for others meanwhile.")
-        self._screen.told(f"The PodGroup says: {_waiting_words(world, job)}")
+        self._screen.told(f"The PodGroup says: {_waiting_words(world, job)}", is_in_table=True)
 
     def _a_fourth_gpu(self) -> None:
         job, node = "train", f"gpu-{NODES}"
@@ -86,7 +86,7 @@ class Story:
             self._playground.add_node(node, wait=False)
             usable = self._await(f"{node} is ready", lambda w: w.is_usable(node))
             bound = self._await("all four workers are bound", lambda w: len(w.bound(job)) == manifests.WORKERS)
-            world = self._await("all four run", lambda w: all(p.status.phase == "Running" for p in w.bound(job)))
+            world = self._await("all four run, and the gang says so", lambda w: _runs(w, job))
             self._end_step(world)
         self._screen.told(f"All four workers are bound {bound.at_s - usable.at_s:.2f} s after the node was ready.")
 
@@ -100,20 +100,22 @@ class Story:
             self._playground.add_nodes(len(nodes), wait=False)
             self._await("three more nodes are ready", lambda w: w.is_usable(*nodes))
             self._session.request("POST", _GANG_JOBS, manifests.gang_job(job))
-            waiting = self._await("the gang waits", lambda w: "3 of 4" in _waiting_words(w, job) and not w.bound(job))
+            waiting = self._await(
+                "the gang waits whole", lambda w: "3 of 4" in _waiting_words(w, job) and not w.bound(job)
+            )
             self._read()
             edited_s = time.monotonic()
-            self._edit(job, 3)
+            edit = manifests.min_count(3)
+            self._session.request("PATCH", f"{_GANG_JOBS}/{job}", edit, content_type=MERGE_PATCH)
             bound = self._await("three of its workers are bound", lambda w: len(w.bound(job)) == 3)
-            world = self._watch("the fourth waits behind its gate", lambda w: _is_whole_at_three(w, job))
+            world = self._watch(
+                "the fourth waits behind its gate, and the first gang runs on",
+                lambda w: _runs_with_three(w, job) and w.places("train") == waiting.places("train"),
+            )
             self._end_step(world)
-        self._screen.told(f"Before the edit: {_waiting_words(waiting, job)}")
+        self._screen.told("Before the edit none of its workers started: 3 of 4 fit.")
         self._screen.told(f"Three workers are bound {bound.at_s - edited_s:.2f} s after the edit.")
         self._screen.told("The fourth follows when there is room for it; the first gang was not touched.")
-
-    def _edit(self, job: str, min_count: int) -> None:
-        content_type = "application/merge-patch+json"
-        self._session.request("PATCH", f"{_GANG_JOBS}/{job}", manifests.min_count(min_count), content_type=content_type)
 
     # Checks
 
@@ -165,13 +167,14 @@ def _waiting_words(world: World, job: str) -> str:
     """What the Job's PodGroup says while it waits for room; empty where it does not."""
     group = world.group_of(job)
     scheduled = group.condition("Scheduled") if group is not None else None
-    if scheduled is None or scheduled.is_true or scheduled.reason != "Unschedulable":
-        return ""
-    return scheduled.message
+    is_waiting = scheduled is not None and scheduled.reason == "Unschedulable"
+    return message_of(group) if group is not None and is_waiting else ""
 
 
-def _is_whole_at_three(world: World, job: str) -> bool:
-    group = world.group_of(job)
-    scheduled = group.condition("Scheduled") if group is not None else None
+def _runs(world: World, job: str) -> bool:
+    return is_whole(world.group_of(job)) and all(pod.status.phase == "Running" for pod in world.bound(job))
+
+
+def _runs_with_three(world: World, job: str) -> bool:
     gated = [pod for pod in world.unbound(job) if pod.has_gate]
-    return len(world.bound(job)) == 3 and len(gated) == 1 and scheduled is not None and scheduled.is_true
+    return _runs(world, job) and len(world.bound(job)) == 3 and len(gated) == 1

@@ -36,6 +36,10 @@ class World:
         """The Job's pods that hold none."""
         return tuple(pod for pod in self.pods_of(job) if not pod.is_bound)
 
+    def places(self, job: str) -> dict[str, str]:
+        """Node by name of the Job's pods that hold a GPU."""
+        return {pod.name: pod.spec.node_name for pod in self.bound(job)}
+
     def group_of(self, job: str) -> PodGroup | None:
         """The PodGroup whose label the Job's pods bear."""
         labels = {pod.group.name for pod in self.pods_of(job) if pod.group is not None}
@@ -71,3 +75,15 @@ def refusal(pod: Pod) -> str:
     if scheduled is None or scheduled.reason != "Unschedulable":
         return ""
     return scheduled.message.partition(" preemption:")[0]
+
+
+def message_of(group: PodGroup) -> str:
+    """Why the gang waits, in its own words; empty where it does not."""
+    scheduled = group.condition("Scheduled")
+    return scheduled.message if scheduled is not None and not scheduled.is_true else ""
+
+
+def is_whole(group: PodGroup | None) -> bool:
+    """Whether the gang says of itself that it is scheduled."""
+    scheduled = group.condition("Scheduled") if group is not None else None
+    return scheduled is not None and scheduled.is_true
