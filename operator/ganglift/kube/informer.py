@@ -31,7 +31,7 @@ from ganglift.base.ids import Uid
 from ganglift.kube.backoff import Backoff
 from ganglift.kube.client import EVERYTHING, INITIAL_EVENTS_END, Client, Selector
 from ganglift.kube.decoding import Decoder, Event, Pause, split_event, split_page
-from ganglift.kube.errors import Gone, Invalid, KubeError, MalformedAnswer, Request, Status, error_for
+from ganglift.kube.errors import Gone, Invalid, KubeError, MalformedAnswer, Request, Status, StatusError, error_for
 from ganglift.kube.mirror import Mirror, Sink
 from ganglift.kube.resources import Resource
 
@@ -146,7 +146,8 @@ class Informer(Generic[T]):
         if error is not None and self._problem is None:
             logger.warning("%s: not up to date, trying again: %s", self._resource, error)
         self._problem = error or self._problem
-        await self._clock.sleep(self._backoff.next_s())
+        asked_s = (error.retry_after_s or 0.0) if isinstance(error, StatusError) else 0.0
+        await self._clock.sleep(max(self._backoff.next_s(), min(asked_s, self._timing.backoff_max_s)))
 
     async def _follow(self) -> None:
         """One watch, from its opening to its clean end. Raises KubeError for any other end."""
