@@ -28,3 +28,5 @@ def set_up_logs(style: Literal["text", "json"]) -> None:
         handler.setFormatter(_TextFormatter("%(asctime)s %(levelname)-7s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("ganglift").setLevel(logging.INFO)
+    # It warns at each start that it leaves signals alone, which is what we want of it.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
