@@ -20,6 +20,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ganglift.api.job import BatchJob
+from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key, Uid
@@ -36,6 +37,7 @@ from ganglift.engine.report import Report
 from ganglift.engine.settle import Repair, Situation, TakeBack, settle
 from ganglift.engine.work import GroupWork
 from ganglift.gang.outcome import Settling, Unschedulable, Waiting
+from ganglift.gang.split import base_of
 from ganglift.kube.errors import KubeError
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
@@ -73,6 +75,8 @@ class Engine:
             self._look,
             self._report.show,
         )
+        self._parts: dict[Key, set[Key]] = {}
+        """Of a group that is split by a label: the groups made for its values."""
         self._due: set[Key] = set()
         self._grew = False
         self._wake = asyncio.Event()
@@ -82,9 +86,10 @@ class Engine:
 
     def group_changed(self, key: Key) -> None:
         """A pod that bears the group's label, or something else its plan depends on, has changed."""
-        if (entry := self.entries.get(key)) is not None:
-            entry.wants_plan = True
-            self._mark(key)
+        for one in (key, *self._parts.get(key, ())):
+            if (entry := self.entries.get(one)) is not None:
+                entry.wants_plan = True
+                self._mark(one)
 
     def capacity_grew(self) -> None:
         """Look again at all that wait."""
@@ -98,6 +103,8 @@ class Engine:
             self.drop_group(group.key)
             backoff = Backoff(self.settings.backoff_base, self.settings.backoff_max)
             self.entries[group.key] = Entry(group, backoff)
+            if (base := base_of(group)) != group.key:
+                self._parts.setdefault(base, set()).add(group.key)
         elif _is_newer(group, entry.group):
             entry.wants_plan |= group.metadata.generation != entry.group.metadata.generation
             entry.group = group
@@ -108,6 +115,7 @@ class Engine:
         if (entry := self.entries.pop(key, None)) is not None:
             entry.is_dropped = True
             self._report.forget(key)
+            self._parts.get(base_of(entry.group), set()).discard(key)
 
     def set_job(self, job: BatchJob) -> None:
         """Take a batch/v1 Job whose pods bear a group's label."""
@@ -118,6 +126,10 @@ class Engine:
         """Take the end of a batch/v1 Job."""
         for key in self.jobs.drop(uid):
             self.group_changed(key)
+
+    def pods_of(self, key: Key) -> tuple[Pod, ...]:
+        """Return the pods that bear a group's label."""
+        return self.cache.pods_of(key)
 
     def set_obstacle(self, key: Key, obstacle: Waiting | None) -> None:
         """Keep a group from being planned for a reason outside its pods; None lets it go on."""
@@ -175,7 +187,7 @@ class Engine:
 
     def _look(self, entry: Entry) -> None:
         """Look at a group's pods now."""
-        pods, jobs = self.cache.pods_of(entry.key), self.jobs.of_group(entry.key)
+        pods, jobs = self.cache.pods_of(base_of(entry.group)), self.jobs.of_group(entry.key)
         look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
         if look.waiting is not None:

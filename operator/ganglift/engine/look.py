@@ -1,6 +1,6 @@
 """One look at a group: what the cache shows of it now, sorted by `gang`, and what it asks of the planner."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import NodeName, Uid
 from ganglift.engine.nominations import pinned
-from ganglift.gang.membership import Membership, child_of, creation_order, members_of
+from ganglift.gang.membership import Membership, child_of, creation_order, members_of, owners_among
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.state import GangState, gather, observe
@@ -86,7 +86,7 @@ class Look:
 def look_at(
     group: PodGroup,
     pods: Iterable[Pod],
-    jobs: Iterable[BatchJob],
+    jobs: Collection[BatchJob],
     is_foreign: Callable[[Pod], bool],
     obstacle: Waiting | None = None,
 ) -> Look:
@@ -96,7 +96,7 @@ def look_at(
     from being planned.
     """
     child = child_of(group, jobs)
-    membership = members_of(group, pods, child)
+    membership = members_of(group, pods, child, owners_among(jobs))
     foreign = frozenset(pod.uid for pod in membership.gated if is_foreign(pod))
     reserved = {pod.uid for pod in membership.gated if pod.nominated} - foreign
     state = observe(group, membership, need_of(group, child, membership), child, reserved)

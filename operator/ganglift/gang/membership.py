@@ -18,6 +18,7 @@ from ganglift.api.names import (
     BATCH_API,
     COMPLETION_INDEX,
     DEFAULT_SCHEDULER,
+    GROUP_BY,
     GROUP_LABEL,
     JOB_UID,
     TAKEN_BACK,
@@ -26,6 +27,7 @@ from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.reasons import Reason
+from ganglift.gang.split import belongs, is_split, value_of
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -79,6 +81,8 @@ class Membership:
     surplus: tuple[Pod, ...] = ()
     """A second pod for a completion index, or one for an index the Job does not have: never lifted, not counted."""
     strangers: tuple[Stranger, ...] = ()
+    values: tuple[str, ...] = ()
+    """Of a split group: the label's values that its pods have, each a part."""
 
     @property
     def live(self) -> tuple[Pod, ...]:
@@ -104,7 +108,9 @@ def members_of(
     `child` is the batch/v1 Job that stands for the group's Job now, `owners` what was looked up of other controllers,
     by uid. A uid recorded in the group's status wins over `child`: it never changes during the group's life.
     """
-    candidates = sorted((pod for pod in pods if pod.group == group.key), key=creation_order)
+    if is_split(group):
+        return _split(group, pods)
+    candidates = sorted((pod for pod in pods if belongs(pod, group)), key=creation_order)
     if not is_for_job(group, child):
         return _sorted_by_standing(candidates, (), ())
     uid = child_uid_of(group, child)
@@ -180,6 +186,11 @@ def controller_uid(pod: Pod) -> Uid:
     return owner.uid if owner is not None else Uid("")
 
 
+def owners_among(jobs: Iterable[BatchJob]) -> dict[Uid, Owner]:
+    """Return what batch/v1 Jobs are as owners of pods that are not their group's: for `members_of`."""
+    return {job.uid: _owner(job) for job in jobs}
+
+
 def completion_index(pod: Pod) -> int | None:
     """Return the completion index of an Indexed Job's pod, or None."""
     text = pod.metadata.annotations.get(COMPLETION_INDEX) or pod.metadata.labels.get(COMPLETION_INDEX)
@@ -199,6 +210,13 @@ def _is_made_for(group: PodGroup, job: BatchJob, noted: str | None) -> bool:
     return owner.uid == noted if noted else group_name_of(job) == group.name
 
 
+def _owner(job: BatchJob) -> Owner:
+    controller = job.controller
+    if controller is not None and controller.api_version == BATCH_API:
+        return Owner.OURS
+    return Owner.LEAVING if job.is_deleting else Owner.LIVE
+
+
 def _stranger(group: PodGroup, pod: Pod, owners: Mapping[Uid, Owner]) -> Stranger:
     owner = pod.controller
     if owner is None:
@@ -206,6 +224,16 @@ def _stranger(group: PodGroup, pod: Pod, owners: Mapping[Uid, Owner]) -> Strange
     known = owners.get(owner.uid, Owner.UNKNOWN)
     is_free = bool(group.status.child_uid) and known is Owner.LIVE and not pod.is_deleting
     return Stranger(pod, f"pod {pod.name} belongs to {owner.kind} {owner.name}, not to the group's Job", is_free)
+
+
+def _split(group: PodGroup, pods: Iterable[Pod]) -> Membership:
+    """Count nobody in a group whose pods belong to its parts, and name those that belong to none."""
+    label = group.metadata.annotations[GROUP_BY]
+    theirs = sorted((pod for pod in pods if pod.group == group.key), key=creation_order)
+    values = sorted({value_of(pod, group) for pod in theirs} - {""})
+    words = f"has no label {label}, by which the group's pods are split"
+    lost = tuple(Stranger(pod, f"pod {pod.name} {words}") for pod in theirs if not value_of(pod, group))
+    return Membership(strangers=lost, values=tuple(values))
 
 
 _PREFERENCE = (Standing.BOUND, Standing.LIFTED, Standing.GATED, Standing.BLOCKED)
@@ -237,5 +265,14 @@ def _sorted_by_standing(
     by_standing: dict[Standing, list[Pod]] = {standing: [] for standing in Standing}
     for pod in members:
         by_standing[standing_of(pod)].append(pod)
-    tuples = {standing.value: tuple(found) for standing, found in by_standing.items()}
-    return Membership(**tuples, surplus=surplus, strangers=strangers)
+    return Membership(
+        gated=tuple(by_standing[Standing.GATED]),
+        blocked=tuple(by_standing[Standing.BLOCKED]),
+        lifted=tuple(by_standing[Standing.LIFTED]),
+        bound=tuple(by_standing[Standing.BOUND]),
+        leaving=tuple(by_standing[Standing.LEAVING]),
+        succeeded=tuple(by_standing[Standing.SUCCEEDED]),
+        failed=tuple(by_standing[Standing.FAILED]),
+        surplus=surplus,
+        strangers=strangers,
+    )

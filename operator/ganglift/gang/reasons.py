@@ -77,6 +77,12 @@ class Reason(StrEnum):
 
     DELETING = ("Deleting", "The Job or the group is being deleted: nothing of it starts any more.")
 
+    SPLIT = (
+        "Split",
+        "The group's pods are split by a label into groups of their own, as its annotation group-by asks. Look at "
+        "those: they are named after this one and the label's value.",
+    )
+
     # Planning, reserving, lifting.
     QUEUED = ("Queued", "Enough members exist; the gang waits for the next look at the cluster.")
     UNSCHEDULABLE = (

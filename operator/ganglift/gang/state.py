@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import PARKED
+from ganglift.api.names import GROUP_BY, PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.membership import Membership, blocked_by, child_uid_of
 from ganglift.gang.outcome import Waiting, listed
 from ganglift.gang.patterns import pattern_of
 from ganglift.gang.reasons import Reason
+from ganglift.gang.split import is_split
 
 
 class Life(Enum):
@@ -173,6 +174,8 @@ def gather(
 
 
 def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waiting | None:
+    if is_split(group):
+        return Waiting(Reason.SPLIT, _split_words(group, membership))
     if state.life in _WAITING_LIVES:
         return Waiting(*LIFE_REASONS[state.life])
     if state.life is not Life.ACTIVE or not state.is_gang:
@@ -184,6 +187,12 @@ def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waitin
     return _waiting_for_blocked(membership, state) or Waiting(
         Reason.WAITING_FOR_MEMBERS, _missing_words(group, membership, state)
     )
+
+
+def _split_words(group: PodGroup, membership: Membership) -> str:
+    parts = "1 group" if len(membership.values) == 1 else f"{len(membership.values)} groups"
+    words = f"its pods are split by label {group.metadata.annotations[GROUP_BY]} into {parts}"
+    return "; ".join([words, *(stranger.message for stranger in membership.strangers[:1])])
 
 
 def _life_of_plain(group: PodGroup, membership: Membership) -> Life:

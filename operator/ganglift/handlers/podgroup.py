@@ -1,21 +1,29 @@
-"""A PodGroup is handed to the loop; all that is judged here is what outside its pods keeps it."""
+"""A PodGroup is handed to the loop; what outside its pods keeps it is judged here, and it is split where asked."""
 
 from ganglift.api.scheduling import PodGroup, Workload
 from ganglift.base.ids import Key
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import Reason
+from ganglift.gang.split import is_split, part_names, parts_step, value_of
 from ganglift.handlers.store import workload_of
 from ganglift.handlers.world import World
 
 
 async def reconcile_group(world: World, key: Key) -> None:
-    """Tell the loop whether something outside the group's pods keeps it from being planned."""
+    """Tell the loop whether something outside the group's pods keeps it from being planned; split it where asked.
+
+    Raises Refused, Stale, and KubeError where there was no answer.
+    """
     group = world.groups.get(key)
     if group is None or group.is_deleting:
         return
     workload_key = workload_of(group)
     workload = await world.workload(workload_key) if workload_key is not None else None
     world.loop.set_obstacle(key, missing_workload(group, workload) or world.quotas.get(key))
+    if is_split(group):
+        pods = world.loop.pods_of(key)
+        names = [name for pod in pods for name in part_names(group, value_of(pod, group))]
+        await world.carry_out(parts_step(group, pods, world.groups_near(key, names)).actions)
 
 
 def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.model import Object
 from ganglift.api.names import BATCH_API, GROUP_LABEL
+from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup, Workload
 from ganglift.base.errors import GangliftError
 from ganglift.base.ids import Key, Uid
@@ -43,6 +44,10 @@ class Loop(Protocol):
     def set_job(self, job: BatchJob) -> None: ...
 
     def drop_job(self, uid: Uid) -> None: ...
+
+    def pods_of(self, key: Key) -> Sequence[Pod]:
+        """Return the pods that bear a group's label."""
+        ...
 
     def set_obstacle(self, key: Key, obstacle: Waiting | None) -> None:
         """Keep a group from being planned for a reason outside its pods; None lets it go on."""

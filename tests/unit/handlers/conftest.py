@@ -14,6 +14,7 @@ from tests.fakes.apiserver import FakeApiServer
 from tests.kinds import GangJobBuilder, WorkloadBuilder
 
 from ganglift.api.job import BatchJob
+from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.clock import SystemClock
 from ganglift.base.ids import Key, Uid
@@ -39,6 +40,10 @@ class Told:
     jobs: dict[Uid, BatchJob] = field(default_factory=dict)
     obstacles: dict[Key, Waiting | None] = field(default_factory=dict)
     events: list[tuple[str, str]] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+
+    def pods_of(self, key: Key) -> list[Pod]:
+        return [pod for pod in self.pods if pod.group == key]
 
     def set_group(self, group: PodGroup) -> None:
         self.groups[group.key] = group

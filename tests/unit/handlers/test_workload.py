@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.builders import pod
 from tests.fakes.apiserver import Refuse, on
 from tests.fakes.apiserver.refusals import Refusal
 from tests.kinds import podgroup, workload
 from tests.unit.handlers.conftest import Stage, settled, until
 
+from ganglift.api.names import GROUP_BY
 from ganglift.base.ids import Key
 from ganglift.gang.naming import hashed
 from ganglift.gang.reasons import Reason
@@ -108,3 +110,12 @@ class TestPodGroup:
             await stage.delete(POD_GROUPS, "g")
             await stage.look_again()
             await until(lambda: self.KEY not in stage.told.groups)
+
+    async def test_that_is_to_be_split_gets_a_part_for_each_value(self, stage: Stage) -> None:
+        replica = pod("r-0").gang("g").gated().label("replica", "0")
+        stage.told.pods = [replica.made, replica.label("replica", "1").uid("uid-r-1").made]
+        stage.add(podgroup("g").gang(2).annotation(GROUP_BY, "replica"))
+        async with stage.working():
+            await until(lambda: len(stage.all(POD_GROUPS)) == 3)
+            await settled(stage)
+        assert {group.name for group in stage.told.groups.values()} == {"g", "g-0", "g-1"}
