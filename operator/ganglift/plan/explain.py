@@ -43,7 +43,7 @@ def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> Do
         nodes=total,
         fitting_nodes=int(taken.sum()),
         causes=_counted(causes, ~taken),
-        hole=_hole(room, demand, inside.usable & ~refused, own),
+        hole=None if inside.attempt.in_sequence else _hole(room, demand, inside.usable & ~refused, own),
         near_misses=near_misses(room, group.need - fit, demand, usable, own) if _is_countable(inside, left_out) else (),
         domain=_domain(room, inside),
         busy=_busy(room, demand, short & ~refused),

@@ -23,6 +23,8 @@ from ganglift.plan.snapshot import Counts, Kind
 from ganglift.plan.terms import spread_selector
 from ganglift.plan.verdict import Cause, CauseKind
 
+_UNBOUNDED = 2**62
+
 
 class Census:
     """Counts the pods that selectors mean: occupants of the snapshot, and what earlier groups took in this pass."""
@@ -147,6 +149,25 @@ class Spread:
         self.sure[domain] -= more
         return within
 
+    def most(self, variant: int, capacity: Counts, reach: Counts) -> int:
+        """Return a number of further pods of the variant that can't be exceeded whatever is placed in whatever order.
+
+        `capacity` is how many of it each node takes, `reach` how many of all waiting pods that count here. No domain
+        can end above the least domain plus maxSkew, and the least can't rise above what its nodes take.
+        """
+        inside = (capacity > 0) & (self.domains.codes >= 0)
+        if not (self.meets[variant] and self.counts_itself) or not self.eligible[inside].all():
+            return _UNBOUNDED
+        codes = self.domains.codes[inside]
+        held = np.bincount(codes, weights=capacity[inside], minlength=self.domains.size)
+        at_best = self.sure + np.bincount(
+            self.domains.codes[self.eligible], weights=reach[self.eligible], minlength=self.domains.size
+        )
+        enough = int(self._is_domain.sum()) >= self._min_domains
+        least = int(at_best[self._is_domain].min()) if enough and self._is_domain.any() else 0
+        left = np.maximum(least + self._max_skew - self.sure - self.other, 0)
+        return int(np.minimum(held, left).sum())
+
     def marks(self, nodes: Rows) -> list[Counts]:
         """Return what tells nodes apart for this rule: lists of a number for each."""
         domains = self.domains
@@ -198,6 +219,10 @@ class Affinity:
         assert mask is not None, "there is at least one term"
         return mask
 
+    def most(self, _variant: int, _capacity: Counts, _reach: Counts) -> int:
+        """Return no bound: nearness lets in as many as there is room for."""
+        return _UNBOUNDED
+
     def marks(self, nodes: Rows) -> list[Counts]:
         return [one.marks(nodes, self.sure[key]) for key, one in self.domains.items()]
 
@@ -230,6 +255,15 @@ class Apart:
     def allows(self) -> Mask:
         """Return the nodes where nobody excludes the variant; those without the label never do."""
         return self.domains.over_nodes(self.blocked == 0, True)
+
+    def most(self, variant: int, capacity: Counts, _reach: Counts) -> int:
+        """Return a number of further pods of the variant that can't be exceeded: one for each domain that is open."""
+        if not self.weights[variant]:
+            return _UNBOUNDED
+        codes = self.domains.codes[(capacity > 0) & self.allows()]
+        if (codes < 0).any():
+            return _UNBOUNDED
+        return int(np.count_nonzero(np.bincount(codes, minlength=1)))
 
     def marks(self, nodes: Rows) -> list[Counts]:
         return [self.domains.marks(nodes, self.blocked)]

@@ -24,7 +24,7 @@ from ganglift.plan.pack import preference
 from ganglift.plan.relations import Relations
 from ganglift.plan.request import Member
 from ganglift.plan.room import Room, Rows
-from ganglift.plan.rules import Affinity, Apart, Spread
+from ganglift.plan.rules import Affinity, Rule, Spread
 from ganglift.plan.snapshot import Counts
 
 BUDGET = 8_000_000
@@ -89,9 +89,11 @@ class Search:
             if len(self._placed) > len(self._best):
                 self._best = list(self._placed)
             frames.append(self._choices())
+        exhausted = whole or not frames
         if not whole:
             self._restore_best()
-        return Outcome(list(self._placed), whole, whole or not frames)
+            self._add_what_fits()
+        return Outcome(list(self._placed), whole, exhausted)
 
     def clear(self) -> None:
         """Give back all that was placed."""
@@ -118,19 +120,26 @@ class Search:
         return (not is_wanted, wants, variant)
 
     def _is_hopeless(self, variant: int) -> bool:
-        """Whether the variant's members can't all be placed any more whatever is done: by room, or by domains left."""
+        """Whether the variant's members can't all be placed any more, whatever is done."""
         self.budget -= len(self.usable)
-        capacity = self.room.capacity(self.relations.variants[variant].demand)
+        capacity = self._capacity(variant)
         wanted = len(self.waiting[variant])
-        if int(capacity[self.usable].sum()) < wanted:
+        if int(capacity.sum()) < wanted:
             return True
-        for rule in self.relations.rules[variant]:
-            if isinstance(rule, Apart) and rule.weights[variant]:
-                candidates = self.usable & (capacity > 0) & rule.allows()
-                codes = rule.domains.codes[candidates]
-                if (codes >= 0).all() and len(np.unique(codes)) < wanted:
-                    return True
-        return False
+        return any(
+            rule.most(variant, capacity, self._reach(rule)) < wanted
+            for rule in self.relations.rules[variant]
+            if rule.is_moved_by(variant)
+        )
+
+    def _capacity(self, variant: int) -> Counts:
+        counts: Counts = self.room.capacity(self.relations.variants[variant].demand) * self.usable
+        return counts
+
+    def _reach(self, rule: Rule) -> Counts:
+        """How many of all waiting members that count for the rule each node takes, were they alone."""
+        moving = (v for v, waiting in enumerate(self.waiting) if waiting and rule.is_moved_by(v))
+        return sum(map(self._capacity, moving), np.zeros(len(self.usable), np.int64))
 
     def _nodes(self, variant: int) -> Iterator[int]:
         """Yield nodes for the next member of the variant: the best one, then one of each other class of nodes."""
@@ -213,6 +222,12 @@ class Search:
         self.relations.put(variant, place.node, -1)
         self._crowd[place.node] -= 1
         self.waiting[variant].append(place.member)
+
+    def _add_what_fits(self) -> None:
+        """Place further members for as long as the first choice goes, so that it can be told how many fit."""
+        self.goal = -1  # nothing is hopeless now
+        while (choice := next(self._choices(), None)) is not None:
+            self._do(*choice)
 
     def _restore_best(self) -> None:
         self.clear()

@@ -16,9 +16,11 @@ Work is bounded by the number of patterns and of branch-and-bound nodes, never b
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import product
+from math import prod
 from typing import Any
 
+import highspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +30,10 @@ from ganglift.plan.room import Room
 from ganglift.plan.shape import Demand
 from ganglift.plan.snapshot import Counts
 
-MOST_PATTERNS = 6_000
+MOST_FILLINGS = 1_024
+MOST_PATTERNS = 4_000
 MOST_BRANCHES = 100
-"""Together about 200 ms on a 2-core machine."""
+"""Ways to fill one node, patterns in all, and nodes of the branch and bound: together about 200 ms of two cores."""
 
 Pattern = tuple[int, ...]
 
@@ -76,69 +79,69 @@ def solve(room: Room, demands: Sequence[Demand], masks: Sequence[Mask], wanted: 
 def _classes(
     room: Room, demands: Sequence[Demand], masks: Sequence[Mask], wanted: Sequence[int]
 ) -> tuple[_Class, ...] | None:
-    """Return the classes of nodes with their patterns; None if there are too many patterns."""
+    """Return the classes of nodes with their patterns; None if there are too many ways to fill a node."""
+    limits = np.stack([np.where(m, room.capacity(d), 0) for d, m in zip(demands, masks, strict=True)], axis=1)
+    limits = np.minimum(limits, np.array(wanted, np.int64))
+    nodes = np.flatnonzero(limits.any(axis=1))
+    order = np.argsort(limits.max(axis=0), kind="stable")  # the demand with most pods on a node last
+    fillings = _fillings(room, [demands[i] for i in order], nodes, limits[nodes][:, order])
+    if fillings is None:
+        return None
+    whole = is_whole(room, demands)[nodes]
+    alike: dict[tuple[bytes, bool], list[int]] = {}
+    for i in range(len(nodes)):
+        alike.setdefault((fillings[i].tobytes(), bool(whole[i])), []).append(i)
+    classes = [
+        _Class(nodes[members], _brimming(fillings[members[0]], order), is_whole_)
+        for (_, is_whole_), members in alike.items()
+    ]
+    return tuple(classes) if sum(len(one.patterns) for one in classes) <= MOST_PATTERNS else None
+
+
+def _fillings(
+    room: Room, demands: Sequence[Demand], nodes: NDArray[np.intp], limits: Counts
+) -> NDArray[np.int32] | None:
+    """Return for each node, over all counts of the other demands, how many of the last one fit beside them.
+
+    One axis for the nodes and one for the counts of each demand but the last; -1 where the counts themselves don't fit.
+    """
+    shape = tuple((limits[:, :-1].max(axis=0, initial=0) + 1).tolist())
+    if prod(shape) > MOST_FILLINGS:
+        return None
     # A resource that nobody has ever offered leaves its demand no place at all.
     names = sorted({name for demand in demands for name, _ in demand.requests} & room.snapshot.columns.keys())
-    asked = np.array([[dict(d.requests).get(name, 0) for name in names] for d in demands], np.int64)
-    columns = [room.snapshot.columns[name] for name in names]
-    most = np.stack([np.where(m, room.capacity(d), 0) for d, m in zip(demands, masks, strict=True)])
-    most = np.minimum(most, np.array(wanted, np.int64)[:, None])
-    nodes = np.flatnonzero(most.any(axis=0))
-    enough = np.array(wanted, np.int64) @ asked
-    left = np.minimum(room.free()[nodes][:, columns], enough)
-    whole = is_whole(room, demands)[nodes]
-    marks = np.column_stack([most[:, nodes].T, left, whole])
-    rows, index = np.unique(marks, axis=0, return_inverse=True)
-    classes: list[_Class] = []
-    budget = MOST_PATTERNS
-    for i, row in enumerate(rows):
-        limits, room_left = tuple(row[: len(demands)].tolist()), tuple(row[len(demands) : -1].tolist())
-        patterns = _patterns(limits, room_left, tuple(map(tuple, asked.tolist())))
-        budget -= len(patterns) if patterns is not None else MOST_PATTERNS
-        if patterns is None or budget < 0:
-            return None
-        classes.append(_Class(nodes[index.reshape(-1) == i], patterns, bool(row[-1])))
-    return tuple(classes)
+    asked = np.array([[dict(demand.requests).get(name, 0) for name in names] for demand in demands], np.int64)
+    left = room.free()[nodes][:, [room.snapshot.columns[name] for name in names]]
+    needed = asked[-1] > 0
+    found = np.empty((len(nodes), prod(shape)), np.int32)
+    for at, counts in enumerate(product(*map(range, shape))):
+        rest = left - np.array(counts, np.int64) @ asked[:-1]
+        times = np.minimum((rest[:, needed] // asked[-1][needed]).min(axis=1), limits[:, -1])
+        fits = (rest >= 0).all(axis=1) & (limits[:, :-1] >= counts).all(axis=1)
+        found[:, at] = np.where(fits, times, -1)
+    return found.reshape(len(nodes), *shape)
 
 
-@lru_cache(maxsize=512)
-def _patterns(limits: Pattern, left: Pattern, asked: tuple[Pattern, ...]) -> tuple[Pattern, ...] | None:
-    """Return the ways to fill a node that no other way contains; None if there are too many ways."""
-    found: list[Pattern] = []
-    stack: list[tuple[Pattern, Pattern]] = [((), left)]
-    while stack:
-        chosen, room = stack.pop()
-        if len(chosen) == len(limits):
-            found.append(chosen)
-            if len(found) > MOST_PATTERNS:
-                return None
-            continue
-        units = asked[len(chosen)]
-        times = min([limits[len(chosen)], *(have // unit for have, unit in zip(room, units, strict=True) if unit)])
-        # The last demand is filled to the brim: anything less is contained in that.
-        for count in (times,) if len(chosen) == len(limits) - 1 else range(times + 1):
-            rest = tuple(have - count * unit for have, unit in zip(room, units, strict=True))
-            stack.append(((*chosen, count), rest))
-    return _maximal(found)
+def _brimming(filling: NDArray[np.int32], order: NDArray[np.intp]) -> tuple[Pattern, ...]:
+    """Return the ways to fill a node that no other way contains, counts in the demands' own order.
 
-
-def _maximal(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
-    array = np.array(sorted(patterns, reverse=True), np.int64)
-    kept = np.ones(len(array), np.bool_)
-    for i, row in enumerate(array):
-        if kept[i]:
-            contained = (array <= row).all(axis=1)
-            contained[i] = False
-            kept &= ~contained
-    return tuple(tuple(row) for row in array[kept].tolist())
+    One more of any other demand must cost one of the last, for what fits beside more is never more.
+    """
+    brims = filling >= 0
+    for axis in range(filling.ndim):
+        ahead = np.full_like(filling, -1)
+        ahead[(slice(None),) * axis + (slice(None, -1),)] = filling[(slice(None),) * axis + (slice(1, None),)]
+        brims &= ahead < filling
+    counts = np.column_stack([*np.nonzero(brims), filling[brims]])
+    unsorted = np.empty_like(counts)
+    unsorted[:, order] = counts
+    return tuple(tuple(row) for row in unsorted.tolist() if any(row))
 
 
 def _minimize(classes: Sequence[_Class], wanted: Sequence[int], need: int) -> tuple[list[list[int]] | None, bool]:
     """Return how often each pattern of each class is used, None where that can't be; and whether it is proven."""
-    import highspy
-
     model = _model(classes, wanted, need)
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]  # the binding is only partly typed
+    solver = _Silent()
     for option, value in _OPTIONS.items():
         solver.setOptionValue(option, value)
     solver.passModel(model)
@@ -155,6 +158,16 @@ def _minimize(classes: Sequence[_Class], wanted: Sequence[int], need: int) -> tu
     return (uses, True) if _holds(classes, uses, wanted, need) else (None, False)
 
 
+class _Silent(highspy.Highs):
+    """HiGHS without callbacks: setting them up prints a banner before any option can forbid it."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # the binding is only partly typed
+
+    def enableCallbacks(self) -> None:  # noqa: N802 - the binding's name
+        """Set up nothing."""
+
+
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -168,8 +181,6 @@ _OPTIONS: dict[str, Any] = {
 
 def _model(classes: Sequence[_Class], wanted: Sequence[int], need: int) -> Any:
     """Return the integer programme in HiGHS' column-wise form; the rows are classes, demands, and the sum of all."""
-    import highspy
-
     patterns = [(i, pattern) for i, one in enumerate(classes) for pattern in one.patterns]
     # Where some members may be left out, column `wanted + i` says how many of demand i count.
     slack = len(wanted) if need < sum(wanted) else 0

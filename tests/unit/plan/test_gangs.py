@@ -9,12 +9,14 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.builders import NodeBuilder, PodBuilder, books, gang, node
+from tests.builders import RACK, ZONE, NodeBuilder, PodBuilder, books, gang, node
 from tests.support.clusters import NAMESPACE_LABELS, random_bound, random_nodes, random_pod
 from tests.support.kube_filters import World, refusals
 from tests.unit.plan.test_filters import with_namespaces
 
+from ganglift.api.node import Node
 from ganglift.api.pod import Pod
+from ganglift.api.scheduling import TopologyConstraint
 from ganglift.base.ids import Key
 from ganglift.plan.check import still_fits
 from ganglift.plan.plan import plan
@@ -55,14 +57,14 @@ def _like(template: PodBuilder, name: str) -> PodBuilder:
     return template._with("metadata", "name", value=name)._with("metadata", "uid", value=f"uid-{name}")
 
 
-def has_plan(world: World, waiting: Sequence[Pod], need: int) -> bool:
-    """Whether any order and any nodes place so many of the pods, each legal with only the earlier ones bound."""
+def has_plan(world: World, waiting: Sequence[Pod], need: int, nodes: Sequence[Node] | None = None) -> bool:
+    """Whether any order and any of the nodes place so many of the pods, each legal with only the earlier ones bound."""
     if need == 0:
         return True
     for i, one in enumerate(waiting):
         rest = [*waiting[:i], *waiting[i + 1 :]]
-        for there in world.nodes:
-            if not refusals(world, one, there) and has_plan(world.with_bound(one, there.name), rest, need - 1):
+        for there in world.nodes if nodes is None else nodes:
+            if not refusals(world, one, there) and has_plan(world.with_bound(one, there.name), rest, need - 1, nodes):
                 return True
     return False
 
@@ -149,3 +151,34 @@ def test_one_more_free_node_never_makes_a_gang_without_rules_between_pods_unfit(
     if all(one.member().shape.demand.is_alone for one in case.pods) and isinstance(case.plan().verdicts[KEY], Fits):
         more = case.snapshot([node("n9").gpus(4)])
         assert isinstance(plan(more, [case.group()]).verdicts[KEY], Fits)
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=SEEDS)
+def test_a_required_domain_holds_the_whole_gang_or_no_domain_could(seed: int) -> None:
+    case = Case(seed, rules=0.2)
+    levels = (TopologyConstraint(key=ZONE), TopologyConstraint(key=RACK))[: 1 + seed % 2]
+    verdict = plan(case.snapshot(), [replace(case.group(), topology=levels)]).verdicts[KEY]
+    labels = {one.made.name: one.made.metadata.labels for one in case.nodes}
+    if isinstance(verdict, Fits):
+        domains = {tuple(labels[p.node].get(level.key) for level in levels) for p in verdict.placements}
+        assert len(domains) == 1
+        assert None not in domains.pop()
+        assert all(
+            p.pins == tuple((level.key, labels[p.node][level.key]) for level in levels) for p in verdict.placements
+        )
+    else:
+        assert verdict.proven
+        domains = {tuple(labels[name].get(level.key) for level in levels) for name in labels}
+        for domain in domains:
+            inside = [n.made for n in case.nodes if tuple(n.made.metadata.labels.get(o.key) for o in levels) == domain]
+            assert None in domain or not has_plan(case.world(), [one.made for one in case.pods], case.need, inside)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_a_preferred_domain_never_keeps_a_gang_from_starting(seed: int) -> None:
+    case = Case(seed, rules=0.2)
+    preferred = replace(case.group(), topology=(TopologyConstraint(key=RACK, mode="Preferred"),))
+    anywhere = case.plan().verdicts[KEY]
+    assert isinstance(plan(case.snapshot(), [preferred]).verdicts[KEY], type(anywhere))
