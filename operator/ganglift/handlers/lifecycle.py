@@ -35,7 +35,8 @@ from ganglift.handlers.store import workload_of
 from ganglift.handlers.workload import reconcile_workload
 from ganglift.handlers.world import MODELS, Loop, Refused, Stale, World, concerns_us
 from ganglift.kube.client import EVERYTHING, Client, Selector
-from ganglift.kube.errors import Gone, KubeError
+from ganglift.kube.decoding import Decoder, Pause, split_page
+from ganglift.kube.errors import Gone, KubeError, Request
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ SWEEP_S = 10.0
 SWEEP_SHARE = 20
 """A sweep waits at least so many times as long as the last one took: it never costs more than a twentieth."""
 RETRY_S = 1.0
-PAGE = 250
+PAGE = 100
 
 Item = tuple[Kind, Key]
 _SELECTORS = {Kind.BATCH_JOB: Selector(labels=GROUP_LABEL)}
@@ -60,6 +61,7 @@ class Kinds:
         self.queue: Queue[Item] = Queue()
         self._client = client
         self._clock = clock
+        self._decoders = {kind: Decoder(MODELS[kind].model_validate_json, RESOURCES[kind].qualified) for kind in KINDS}
         self.quota = QuotaKeeper(self.world, client, clock, lambda key: self.queue.add((Kind.POD_GROUP, key)))
         self._is_synced = False
 
@@ -91,18 +93,20 @@ class Kinds:
             obj = MODELS[kind].model_validate(raw)
         except ValidationError as error:
             name = (raw.get("metadata") or {}).get("name")
-            log.warning("an object can't be read and is left out", extra={"kind": kind, "key": name, "why": str(error)})
+            log.warning(
+                "an object can't be read and is left out", extra={"kind": kind.value, "key": name, "why": str(error)}
+            )
             return
         if isinstance(obj, BatchJob) and not concerns_us(obj):
-            self._wake(kind, obj)  # it may have, or have had, the name that a child of ours needs
+            self._wake(kind, obj, is_edit=False)  # it may have, or have had, the name that a child of ours needs
         elif event_type == "DELETED":
             self.world.drop(kind, obj.key, obj.uid)
         else:
             self.world.put(kind, obj)
 
-    def _wake(self, kind: Kind, obj: Object) -> None:
+    def _wake(self, kind: Kind, obj: Object, is_edit: bool) -> None:
         for item in self._concerned(kind, obj):
-            self.queue.add(item)
+            self.queue.add(item, is_urgent=is_edit and item == (kind, obj.key))
 
     def _concerned(self, kind: Kind, obj: Object) -> Iterator[Item]:
         """Yield what to look at because of an object: itself, and what it was made for or stands in the way of."""
@@ -140,7 +144,7 @@ class Kinds:
             listed, version = await self._list(kind)
             self.world.take_list(kind, listed, version)
             for obj in self.world.known(kind):
-                self._wake(kind, obj)
+                self._wake(kind, obj, is_edit=False)
         self._is_synced = True
 
     async def _list(self, kind: Kind) -> tuple[list[Object], int]:
@@ -149,21 +153,22 @@ class Kinds:
             try:
                 return await self._pages(kind)
             except Gone:
-                log.info("a list took longer than the server remembers, starting again", extra={"kind": kind})
+                log.info("a list took longer than the server remembers, starting again", extra={"kind": kind.value})
 
     async def _pages(self, kind: Kind) -> tuple[list[Object], int]:
+        resource, selector, pause = RESOURCES[kind], _SELECTORS.get(kind, EVERYTHING), Pause()
         listed: list[Object] = []
         token = ""
         while True:
-            page = from_json(
-                await self._client.list_page(
-                    RESOURCES[kind], selector=_SELECTORS.get(kind, EVERYTHING), limit=PAGE, continue_token=token
-                )
-            )
-            listed += [MODELS[kind].model_validate(item) for item in page.get("items") or ()]
-            token = page["metadata"].get("continue") or ""
+            body = await self._client.list_page(resource, selector=selector, limit=PAGE, continue_token=token)
+            page = split_page(body, Request("list", resource.qualified))
+            for item in page.items:
+                if (obj := self._decoders[kind].one(item)) is not None:
+                    listed.append(obj)
+                await pause.if_due()
+            token = page.continue_token
             if not token:
-                return listed, int(page["metadata"]["resourceVersion"])
+                return listed, int(page.resource_version)
 
     # Work
 
@@ -197,11 +202,13 @@ class Kinds:
                 self.queue.done(item)
             except (KubeError, Refused, Stale) as error:
                 self.queue.failed(item)
-                log.info("not done yet, tried again", extra={"kind": item[0], "key": str(item[1]), "error": str(error)})
+                log.info(
+                    "not done yet, tried again", extra={"kind": item[0].value, "key": str(item[1]), "error": str(error)}
+                )
             except Exception:
                 # A fault in one object's logic must not end the work on all others.
                 self.queue.failed(item)
-                log.exception("an object could not be looked at", extra={"kind": item[0], "key": str(item[1])})
+                log.exception("an object could not be looked at", extra={"kind": item[0].value, "key": str(item[1])})
             else:
                 self.queue.done(item)
                 if again_s is not None:

@@ -78,10 +78,11 @@ MODELS: dict[Kind, type[Object]] = {
 class World:
     """The objects of the four kinds as last seen, kept in step with the engine.
 
-    `changed` is told of each object that came, changed or went, by a watch or by our own writes.
+    `changed` is told of each object that came, changed or went, by a watch or by our own writes, and whether that was
+    more than a status or a note: what failed before may now be possible.
     """
 
-    def __init__(self, executor: Executor, loop: Loop, changed: Callable[[Kind, Object], None]) -> None:
+    def __init__(self, executor: Executor, loop: Loop, changed: Callable[[Kind, Object, bool], None]) -> None:
         self.workloads: Store[Workload] = Store()
         self.groups = GroupStore()
         self.jobs: Store[GangJob] = Store()
@@ -105,13 +106,14 @@ class World:
 
     def put(self, kind: Kind, obj: Object) -> bool:
         """Take an object as it is now; return False where nothing new is in it."""
+        known = self._stores[kind].get(obj.key)
         if not self._stores[kind].put(obj):
             return False
         if isinstance(obj, PodGroup):
             self.loop.set_group(obj)
         elif isinstance(obj, BatchJob):
             self.loop.set_job(obj)
-        self._changed(kind, obj)
+        self._changed(kind, obj, _is_edit(known, obj))
         return True
 
     def drop(self, kind: Kind, key: Key, uid: Uid) -> None:
@@ -124,7 +126,7 @@ class World:
         elif isinstance(gone, BatchJob):
             self.loop.drop_job(gone.uid)
         if gone is not None:
-            self._changed(kind, gone)
+            self._changed(kind, gone, True)
 
     def take_list(self, kind: Kind, listed: Sequence[Object], version: int) -> None:
         """Take a full list of that version: what it lacks is gone without a word.
@@ -204,6 +206,12 @@ class World:
     def _see(self, kind: Kind, obj: Object) -> None:
         if not isinstance(obj, BatchJob) or concerns_us(obj):
             self.put(kind, obj)
+
+
+def _is_edit(known: Object | None, now: Object) -> bool:
+    if known is None or known.uid != now.uid:
+        return True
+    return known.metadata.generation != now.metadata.generation
 
 
 def concerns_us(job: BatchJob) -> bool:

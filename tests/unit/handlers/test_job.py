@@ -120,6 +120,14 @@ class TestRefusals:
         assert shown["message"] == f"creating batch/v1 Job train was refused: {self.WORDS}"
         assert ("Refused", shown["message"]) in stage.told.events
 
+    async def test_are_not_tried_again_at_once_because_they_were_shown(self, stage: Stage) -> None:
+        stage.server.faults.add(on("create", BATCH_JOBS), Refuse(Refusal(422, "Invalid", self.WORDS)), times=100)
+        stage.add(JOB)
+        async with stage.working():
+            await until(lambda: condition(stage.get(JOBS, "train"), "Scheduled"))
+            await settled(stage)
+        assert [seen.verb for seen in stage.server.writes if seen.resource == BATCH_JOBS] == ["create"]
+
     async def test_are_tried_again_until_they_end(self, stage: Stage) -> None:
         stage.server.faults.add(on("create", BATCH_JOBS), Refuse(Refusal(403, "Forbidden", "exceeded quota")), times=2)
         stage.add(JOB)

@@ -76,6 +76,14 @@ async def test_an_object_that_cannot_be_read_is_left_out(stage: Stage, caplog: p
     assert "can't be read" in caplog.text
 
 
+async def test_an_object_that_cannot_be_read_spoils_no_list(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    bad = podgroup("bad").spec(schedulingPolicy="gang")
+    stage.add(bad, podgroup("good").gang(4))
+    await stage.kinds.synced()
+    assert [key.name for key in stage.told.groups] == ["good"]
+    assert "can't be read" in caplog.text
+
+
 async def test_a_fault_in_one_objects_logic_ends_no_other_work(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -40,6 +40,29 @@ async def test_a_key_that_failed_comes_back_by_itself() -> None:
         assert await keys.take() == "a"
 
 
+async def test_a_pause_is_kept_whatever_happens_around_the_key() -> None:
+    keys = queue(base_s=60)
+    keys.add("a")
+    await keys.take()
+    keys.add("a")
+    keys.failed("a")
+    keys.add("a")
+    assert keys.is_idle
+    keys.close()
+
+
+async def test_something_urgent_ends_a_pause() -> None:
+    keys = queue(base_s=60)
+    keys.add("a")
+    keys.failed(await keys.take())
+    keys.add("a", is_urgent=True)
+    assert await keys.take() == "a"
+    keys.add("a", is_urgent=True)
+    keys.failed("a")
+    assert await keys.take() == "a"
+    keys.close()
+
+
 async def test_pauses_double_from_failure_to_failure_up_to_the_longest() -> None:
     loop, keys = asyncio.get_running_loop(), queue(base_s=1.0, longest_s=8.0)
     for pause_s in (1, 2, 4, 8, 8, 8):
