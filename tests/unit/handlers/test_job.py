@@ -12,6 +12,7 @@ from tests.unit.handlers.conftest import Stage, settled, until
 
 from ganglift.api.names import GROUP_LABEL
 from ganglift.gang.actions import Kind
+from ganglift.handlers.queue import Queue
 from ganglift.kube.resources import BATCH_JOBS, JOBS, POD_GROUPS, WORKLOADS
 
 JOB = gang_job("train").gang().spec(parallelism=4, completions=4)
@@ -121,6 +122,7 @@ class TestRefusals:
         assert ("Refused", shown["message"]) in stage.told.events
 
     async def test_are_not_tried_again_at_once_because_they_were_shown(self, stage: Stage) -> None:
+        stage.kinds.queue = Queue(base_s=60)
         stage.server.faults.add(on("create", BATCH_JOBS), Refuse(Refusal(422, "Invalid", self.WORDS)), times=100)
         stage.add(JOB)
         async with stage.working():

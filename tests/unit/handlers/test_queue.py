@@ -73,11 +73,13 @@ async def test_pauses_double_from_failure_to_failure_up_to_the_longest() -> None
 
 
 async def test_success_ends_the_growth() -> None:
-    loop, keys = asyncio.get_running_loop(), queue(base_s=10.0)
-    for outcome in (keys.failed, keys.failed, keys.done, keys.failed):
-        keys.add("a")
+    loop, keys = asyncio.get_running_loop(), queue(base_s=0.05)
+    keys.add("a")
+    for outcome in (keys.failed, keys.failed, keys.failed, keys.done):
         outcome(await keys.take())
-    assert keys._timers["a"].when() - loop.time() < 12
+    keys.add("a")
+    keys.failed(await keys.take())
+    assert keys._timers["a"].when() - loop.time() <= 0.055
     keys.close()
 
 
