@@ -207,5 +207,5 @@ def _ref(pod: Pod) -> Ref:
 
 
 def _one_of_each(pods: Iterable[Pod]) -> Iterable[Pod]:
-    """One pod for each shape: pods of one template are refused or taken alike."""
-    return {shape_of(pod): pod for pod in pods}.values()
+    """One pod for each demand: pods of one template are refused or taken alike."""
+    return {shape_of(pod).demand: pod for pod in pods}.values()

@@ -8,7 +8,7 @@ from ganglift.api.pod import Pod
 from ganglift.base.ids import Key
 from ganglift.engine.cache import Cache
 from ganglift.plan.check import could_use
-from ganglift.plan.shape import Shape, shape_of
+from ganglift.plan.shape import Demand, shape_of
 from ganglift.plan.verdict import Placement
 
 
@@ -32,15 +32,15 @@ def rival_of(cache: Cache, placements: Sequence[Placement], since: int) -> Rival
     """
     snapshot = cache.snapshot()
     nodes = sorted({placement.node for placement in placements})
-    judged: dict[Shape, bool] = {}
+    judged: dict[Demand, bool] = {}
     rivals: list[Pod] = []
     for pod, schedulable_since in cache.loose():
         if schedulable_since > since or _is_ours(pod):
             continue
         shape = shape_of(pod)
-        if shape not in judged:
-            judged[shape] = could_use(snapshot, shape, nodes)
-        if judged[shape]:
+        if shape.demand not in judged:
+            judged[shape.demand] = could_use(snapshot, shape, nodes)
+        if judged[shape.demand]:
             rivals.append(pod)
     if not rivals:
         return None

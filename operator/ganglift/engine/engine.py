@@ -27,6 +27,7 @@ from ganglift.base.ids import Key, Uid
 from ganglift.base.settings import Settings
 from ganglift.engine.backoff import Backoff
 from ganglift.engine.cache import Cache
+from ganglift.engine.distrust import Distrust
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Fence
@@ -62,10 +63,10 @@ class Engine:
         self.nominations = Nominations(executor)
         self.entries: dict[Key, Entry] = {}
         self._clock = clock
+        self._distrust = Distrust(settings.node_avoid)
         self._policy = Policy(settings.queue_policy)
         self._report = Report(executor, clock, self._later)
         self._work = GroupWork(
-            settings,
             self.cache,
             self.jobs,
             self.nominations,
@@ -190,6 +191,8 @@ class Engine:
         pods, jobs = self.cache.pods_of(base_of(entry.group)), self.jobs.of_group(entry.key)
         look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
+        for pod in look.membership.failed:
+            self._distrust.note(pod, self._clock.monotonic())
         if look.waiting is not None:
             entry.outcome = look.waiting
         elif look.state.is_whole:
@@ -216,7 +219,7 @@ class Engine:
             snapshot=self.cache.snapshot(),
             now=self._clock.now(),
             planned=self._work.planned,
-            avoid=entry.avoided_nodes(now),
+            avoid=self._distrust.avoided(now) | entry.refused,
             unrepairable_for_s=now - since if since is not None else 0.0,
             may_repair=entry.repaired_at != self.cache.books.version,
         )
@@ -243,7 +246,8 @@ class Engine:
     async def _plan(self, waiting: list[Entry]) -> None:
         """Ask the planner about all of these at once, and start those that fit."""
         now = self._clock.monotonic()
-        requests = [entry.look.request(entry.avoided_nodes(now)) for entry in waiting if entry.look is not None]
+        avoided = self._distrust.avoided(now)
+        requests = [entry.look.request(avoided) for entry in waiting if entry.look is not None]
         by_key = {entry.key: entry for entry in waiting}
         for entry in waiting:
             entry.wants_plan = False

@@ -27,8 +27,8 @@ class Entry:
     """Something about the group has changed since its last verdict."""
     losses: int = 0
     """Admissions in a row that lost their room on the way."""
-    avoided: dict[NodeName, float] = field(default_factory=dict)
-    """Nodes that refused a member, each with the monotonic time until which it is not chosen again."""
+    refused: set[NodeName] = field(default_factory=set)
+    """Nodes that members of the present attempt were refused on by kube-scheduler: no repair goes there."""
     unrepairable_since: float | None = None
     is_dropped: bool = False
     """The group is gone from the API; what is under way for it ends at its next check."""
@@ -50,8 +50,3 @@ class Entry:
     @property
     def is_busy(self) -> bool:
         return self.task is not None
-
-    def avoided_nodes(self, now: float) -> frozenset[NodeName]:
-        """Return the nodes not to use at this time."""
-        self.avoided = {node: until for node, until in self.avoided.items() if until > now}
-        return frozenset(self.avoided)

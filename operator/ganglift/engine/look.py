@@ -35,8 +35,13 @@ class Look:
 
     @property
     def is_partial(self) -> bool:
-        """Whether some members are past the gate and fewer than need are bound: the state that must not last."""
-        return self.state.lifted + self.state.scheduled > 0 and self.state.scheduled < self.state.need
+        """Whether the gang is in the state that must not last: some members past the gate, fewer than need bound.
+
+        A gang that was whole before and lacks a member is not: what is bound stays and works, only a replacement that
+        was lifted must not wait for ever.
+        """
+        started = self.state.lifted if self.state.was_scheduled else self.state.lifted + self.state.scheduled
+        return started > 0 and self.state.scheduled < self.state.need
 
     @property
     def freed(self) -> tuple[Pod, ...]:

@@ -13,7 +13,6 @@ from datetime import timedelta
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
 from ganglift.base.ids import NodeName, Uid
-from ganglift.base.settings import Settings
 from ganglift.engine.admit import Admission, End, Intent, Result
 from ganglift.engine.cache import Cache
 from ganglift.engine.entry import Entry
@@ -41,7 +40,6 @@ FREE_LOSSES = 1
 class GroupWork:
     """Carries out steps for single groups. `show` tells the status writer, `look` looks at a group again."""
 
-    settings: Settings
     cache: Cache
     jobs: Jobs
     nominations: Nominations
@@ -81,6 +79,7 @@ class GroupWork:
         if result.end is End.LIFTED:
             self.planned.update({place.uid: place.node for place in placements})
             entry.losses = 0
+            entry.refused.clear()
             entry.outcome = Settling(0, len(placements))
             log.info("gang lifted", extra={"gang": str(entry.key), "members": len(placements)})
         else:
@@ -117,8 +116,7 @@ class GroupWork:
 
     async def repair(self, entry: Entry, step: Repair) -> None:
         """Nominate lifted members without a place to other nodes."""
-        until = self.clock.monotonic() + self.settings.node_avoid
-        entry.avoided |= dict.fromkeys(step.refused, until)
+        entry.refused |= step.refused
         for uid, node in step.places.items():
             pod = self.cache.pods.get(uid)
             if pod is None or pod.is_bound or pod.nominated == node:
