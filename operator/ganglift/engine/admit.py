@@ -19,7 +19,6 @@ from ganglift.engine.cache import Cache
 from ganglift.engine.competitors import rival_of
 from ganglift.engine.executor import Executor
 from ganglift.engine.fence import Answer, Fence
-from ganglift.engine.look import member_of
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.writes import lift, nominate, rfc3339
 from ganglift.gang.outcome import Lifting, Outcome, Reserved
@@ -146,7 +145,7 @@ class Admission:
         for pod, placement in self._members():
             if pod.nominated != placement.node:
                 raise _Ended(End.LOST, f"the nomination of {pod.name} to {placement.node} is gone")
-        assignment = [(member_of(pod), placement.node) for pod, placement in self._members()]
+        assignment = [(self.cache.member(pod), placement.node) for pod, placement in self._members()]
         lowest = min(pod.spec.priority for pod, _ in self._members())
         broken = still_fits(self.cache.snapshot(), assignment, self.cache.reserved_below(lowest))
         if broken:

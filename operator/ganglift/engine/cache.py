@@ -15,7 +15,9 @@ from ganglift.api.names import DEFAULT_SCHEDULER
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key, Uid
+from ganglift.engine.look import member_of
 from ganglift.plan.books import Books, Kind
+from ganglift.plan.request import Member
 from ganglift.plan.snapshot import Snapshot
 
 
@@ -72,6 +74,7 @@ class Cache:
         self._lifting: set[Uid] = set()
         self._expectations: list[Expectation] = []
         self._snapshot: Snapshot | None = None
+        self._members: dict[Uid, tuple[Pod, Member]] = {}
 
     # Questions
 
@@ -84,6 +87,13 @@ class Cache:
     def pods_of(self, key: Key) -> tuple[Pod, ...]:
         """All pods that bear the group's label."""
         return tuple(self._by_group.get(key, {}).values())
+
+    def member(self, pod: Pod) -> Member:
+        """Return the pod as the planner is asked about it; made once for each state of a pod."""
+        known = self._members.get(pod.uid)
+        if known is None or known[0] is not pod:
+            known = self._members[pod.uid] = (pod, member_of(pod))
+        return known[1]
 
     def reserved(self) -> int:
         """How many gated pods hold a nomination, seen or assumed."""
@@ -172,7 +182,7 @@ class Cache:
         old = self.pods.pop(pod.uid, None)
         if old is None:
             return
-        for index in (self._loose, self._nominated_at, self._assumed):
+        for index in (self._loose, self._nominated_at, self._assumed, self._members):
             index.pop(pod.uid, None)
         self._reserved.discard(pod.uid)
         self._lifting.discard(pod.uid)

@@ -34,6 +34,7 @@ from ganglift.engine.fence import Fence
 from ganglift.engine.jobs import Jobs
 from ganglift.engine.look import look_at
 from ganglift.engine.nominations import Nominations
+from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.settle import Repair, Situation, TakeBack, settle
 from ganglift.engine.work import GroupWork
@@ -65,6 +66,7 @@ class Engine:
         self._clock = clock
         self._distrust = Distrust(settings.node_avoid)
         self._policy = Policy(settings.queue_policy)
+        self._remarks = Remarks(executor)
         self._report = Report(executor, clock, self._later)
         self._work = GroupWork(
             self.cache,
@@ -116,6 +118,7 @@ class Engine:
         if (entry := self.entries.pop(key, None)) is not None:
             entry.is_dropped = True
             self._report.forget(key)
+            self._remarks.forget(entry.group.uid)
             self._parts.get(base_of(entry.group), set()).discard(key)
 
     def set_job(self, job: BatchJob) -> None:
@@ -162,6 +165,7 @@ class Engine:
             self.nominations.retain(self.cache.pods.keys())
             self._work.retain(self.cache.pods.keys())
             await self.fence.sweep()
+            await self._remarks.about_lost(self.cache, self.entries, self._clock.now())
             await self._clock.sleep(self.settings.sweep_interval)
 
     async def _pass(self) -> None:
@@ -175,6 +179,7 @@ class Engine:
         for entry in {entry.key: entry for entry in (*due, *waiting)}.values():
             self._release(entry)
             self._report.show(entry)
+            self._remarks.about(entry)
 
     def _take(self) -> tuple[list[Entry], bool]:
         """Take the groups that are due, and whether capacity grew: that ends all waits, and a failed repair's."""
@@ -247,7 +252,7 @@ class Engine:
         """Ask the planner about all of these at once, and start those that fit."""
         now = self._clock.monotonic()
         avoided = self._distrust.avoided(now)
-        requests = [entry.look.request(avoided) for entry in waiting if entry.look is not None]
+        requests = [entry.look.request(self.cache.member, avoided) for entry in waiting if entry.look is not None]
         by_key = {entry.key: entry for entry in waiting}
         for entry in waiting:
             entry.wants_plan = False

@@ -66,7 +66,7 @@ class Look:
         times += [bound_at(pod) for pod in self.membership.bound]
         return max((time for time in times if time is not None), default=None)
 
-    def request(self, avoid: Iterable[str] = ()) -> GroupRequest:
+    def request(self, member_of: Callable[[Pod], Member], avoid: frozenset[NodeName]) -> GroupRequest:
         """Return what the planner is to find room for: need first, members beyond it where there is room."""
         gated = self.membership.gated
         return GroupRequest(
@@ -78,7 +78,7 @@ class Look:
             created=_epoch(self.group.metadata.creation_timestamp),
             topology=self.group.spec.topology,
             anchors=self.anchors(),
-            avoid=frozenset(NodeName(node) for node in avoid),
+            avoid=avoid,
             own=frozenset(pod.uid for pod in gated),
         )
 

@@ -58,6 +58,9 @@ class Owner(Enum):
     """Gone, or not looked up: the pod stays gated."""
 
 
+Standings = Mapping[Uid, Standing]
+
+
 @dataclass(frozen=True)
 class Stranger:
     """A pod that bears the label and does not count. `is_free`: its gate may go, it waits for no gang."""
@@ -111,13 +114,16 @@ def members_of(
     if is_split(group):
         return _split(group, pods)
     candidates = sorted((pod for pod in pods if belongs(pod, group)), key=creation_order)
+    standings = {pod.uid: standing_of(pod) for pod in candidates}
     if not is_for_job(group, child):
-        return _sorted_by_standing(candidates, (), ())
+        return _sorted_by_standing(candidates, standings, (), ())
     uid = child_uid_of(group, child)
     members = [pod for pod in candidates if uid and controller_uid(pod) == uid]
     strangers = tuple(_stranger(group, pod, owners) for pod in candidates if not uid or controller_uid(pod) != uid)
-    indexed, surplus = _one_per_index(members, child) if child and child.uid == uid else (members, [])
-    return _sorted_by_standing(indexed, tuple(surplus), strangers)
+    is_indexed = child is not None and child.uid == uid and child.spec.completion_mode == "Indexed"
+    surplus = _surplus(members, standings, child.spec.completions or 0) if child and is_indexed else ()
+    over = {pod.uid for pod in surplus}
+    return _sorted_by_standing((pod for pod in members if pod.uid not in over), standings, surplus, strangers)
 
 
 def standing_of(pod: Pod) -> Standing:
@@ -236,35 +242,28 @@ def _split(group: PodGroup, pods: Iterable[Pod]) -> Membership:
     return Membership(strangers=lost, values=tuple(values))
 
 
-_PREFERENCE = (Standing.BOUND, Standing.LIFTED, Standing.GATED, Standing.BLOCKED)
+_PREFERENCE = {Standing.BOUND: 0, Standing.LIFTED: 1, Standing.GATED: 2, Standing.BLOCKED: 3}
+"""Which of two live pods with one completion index is kept: the one that is furthest."""
 
 
-def _one_per_index(members: list[Pod], child: BatchJob) -> tuple[list[Pod], list[Pod]]:
-    """Split an Indexed Job's pods: at most one live one for each index below completions, and the rest."""
-    if child.spec.completion_mode != "Indexed":
-        return members, []
-    chosen: dict[int | None, Pod] = {}
-    for pod in sorted(members, key=_index_preference):
+def _surplus(members: list[Pod], standings: Standings, completions: int) -> tuple[Pod, ...]:
+    """Return an Indexed Job's live pods beyond one for each index below completions."""
+    live = [pod for pod in members if standings[pod.uid] in _PREFERENCE]
+    kept: dict[int, Pod] = {}
+    for pod in sorted(live, key=lambda pod: (_PREFERENCE[standings[pod.uid]], creation_order(pod))):
         index = completion_index(pod)
-        if standing_of(pod) in _PREFERENCE and index is not None and index < (child.spec.completions or 0):
-            chosen.setdefault(index, pod)
-    kept = {pod.uid for pod in chosen.values()}
-    is_surplus = {pod.uid: standing_of(pod) in _PREFERENCE and pod.uid not in kept for pod in members}
-    return [pod for pod in members if not is_surplus[pod.uid]], [pod for pod in members if is_surplus[pod.uid]]
-
-
-def _index_preference(pod: Pod) -> tuple[int, tuple[datetime, int, str, str]]:
-    standing = standing_of(pod)
-    rank = _PREFERENCE.index(standing) if standing in _PREFERENCE else len(_PREFERENCE)
-    return rank, creation_order(pod)
+        if index is not None and index < completions:
+            kept.setdefault(index, pod)
+    uids = {pod.uid for pod in kept.values()}
+    return tuple(pod for pod in live if pod.uid not in uids)
 
 
 def _sorted_by_standing(
-    members: Iterable[Pod], surplus: tuple[Pod, ...], strangers: tuple[Stranger, ...]
+    members: Iterable[Pod], standings: Standings, surplus: tuple[Pod, ...], strangers: tuple[Stranger, ...]
 ) -> Membership:
     by_standing: dict[Standing, list[Pod]] = {standing: [] for standing in Standing}
     for pod in members:
-        by_standing[standing_of(pod)].append(pod)
+        by_standing[standings[pod.uid]].append(pod)
     return Membership(
         gated=tuple(by_standing[Standing.GATED]),
         blocked=tuple(by_standing[Standing.BLOCKED]),

@@ -1,0 +1,50 @@
+"""Says once what `gang.remarks` finds: about pods that don't count, and pods that wait for a group that never comes."""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime
+
+from ganglift.base.ids import Key, Uid
+from ganglift.engine.cache import Cache
+from ganglift.engine.entry import Entry
+from ganglift.engine.executor import Executor
+from ganglift.gang.remarks import lost_pods, remarks_of
+
+AT_ONCE = 2000
+"""Pods looked at before the event loop gets its turn."""
+
+
+class Remarks:
+    """Remembers what has been said of whom; a new process says it again, and the API folds equal events."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._said: dict[Uid, frozenset[str]] = {}
+        self._told: set[Uid] = set()
+
+    def about(self, entry: Entry) -> None:
+        """Say what is new about a group's pods."""
+        if entry.look is None:
+            return
+        remarks = remarks_of(entry.group, entry.look.membership, {})
+        said = self._said.get(entry.group.uid, frozenset())
+        for remark in remarks:
+            if remark.message not in said:
+                self._executor.announce(remark)
+        if remarks or said:
+            self._said[entry.group.uid] = frozenset(remark.message for remark in remarks)
+
+    def forget(self, uid: Uid) -> None:
+        """Drop what was said of a group that is gone."""
+        self._said.pop(uid, None)
+
+    async def about_lost(self, cache: Cache, groups: Collection[Key], now: datetime) -> None:
+        """Tell pods whose group does not exist."""
+        self._told &= cache.pods.keys()
+        pods = tuple(cache.pods.values())
+        for start in range(0, len(pods), AT_ONCE):
+            for event in lost_pods(pods[start : start + AT_ONCE], groups, now):
+                if event.uid not in self._told:
+                    self._told.add(event.uid)
+                    self._executor.announce(event)
+            await asyncio.sleep(0)

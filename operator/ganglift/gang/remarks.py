@@ -1,0 +1,59 @@
+"""What is said by event beside a gang's transitions: about pods that don't count, and pods that wait for nobody.
+
+All of these are true for as long as nothing changes, so whoever announces them says each once.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+
+from ganglift.api.names import GATE, GROUP_LABEL
+from ganglift.api.pod import Pod
+from ganglift.api.scheduling import PodGroup
+from ganglift.base.ids import Key
+from ganglift.gang.actions import Announce, Kind
+from ganglift.gang.membership import Membership
+from ganglift.gang.outcome import listed
+from ganglift.gang.priority import mismatch, priorities_of
+from ganglift.gang.reasons import Reason
+
+LOST_AFTER_S = 60
+"""How long a pod may wait for a group to be created before it is told: pods are often made before their group."""
+
+
+def remarks_of(group: PodGroup, membership: Membership, classes: Mapping[str, int]) -> tuple[Announce, ...]:
+    """Return what there is to say about a group's pods. `classes` are values of PriorityClasses by name."""
+    remarks = [mismatch(group, membership, priorities_of(group, membership, classes))]
+    waiting = [stranger for stranger in membership.strangers if stranger.pod.has_gate and not stranger.is_free]
+    if waiting:
+        more = f", and {len(waiting) - 1} more like it" if len(waiting) > 1 else ""
+        remarks.append(_about_group(group, Reason.NOT_A_MEMBER, f"{waiting[0].message}{more}: it is not counted"))
+    if membership.surplus:
+        names = listed(tuple(pod.name for pod in membership.surplus))
+        message = f"more pods than completion indexes, not counted and not started: {names}"
+        remarks.append(_about_group(group, Reason.NOT_A_MEMBER, message))
+    return tuple(remark for remark in remarks if remark is not None)
+
+
+def lost_pods(pods: Iterable[Pod], groups: Collection[Key], now: datetime) -> tuple[Announce, ...]:
+    """Return what to tell pods that bear our gate and whose group does not exist after a minute, or that name none."""
+    long_ago = now - timedelta(seconds=LOST_AFTER_S)
+    return tuple(
+        Announce(Kind.POD, pod.key, pod.uid, Reason.GROUP_MISSING.value, _lost_words(pod), True)
+        for pod in pods
+        if pod.has_gate and not pod.is_deleting and pod.group not in groups and _is_older(pod, long_ago)
+    )
+
+
+def _lost_words(pod: Pod) -> str:
+    if pod.group is None:
+        return f"the pod has scheduling gate {GATE} and no label {GROUP_LABEL}, so it waits for ever: add the label"
+    return f"PodGroup {pod.group.name} does not exist in namespace {pod.group.namespace}: create it, or mend the label"
+
+
+def _is_older(pod: Pod, time: datetime) -> bool:
+    created = pod.metadata.creation_timestamp
+    return created is not None and created <= time
+
+
+def _about_group(group: PodGroup, reason: Reason, message: str) -> Announce:
+    return Announce(Kind.POD_GROUP, group.key, group.uid, reason.value, message, reason.is_warning)

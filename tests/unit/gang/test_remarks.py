@@ -1,0 +1,82 @@
+"""What is said about pods that don't count, and pods that wait for nobody."""
+
+from datetime import UTC, datetime
+
+import pytest
+from tests.builders import PodBuilder, pod
+from tests.kinds import batch_job, podgroup
+
+from ganglift.api.names import COMPLETION_INDEX
+from ganglift.base.ids import Key
+from ganglift.gang.membership import members_of
+from ganglift.gang.remarks import lost_pods, remarks_of
+
+GROUP = podgroup("g").gang(2)
+CHILD = batch_job("train").child_of("train").labelled("g").indexed(1)
+
+
+def said(*pods: PodBuilder) -> list[tuple[str, str]]:
+    group = GROUP.status(childUID="uid-train-child").made
+    membership = members_of(group, [p.made for p in pods], CHILD.made)
+    return [(remark.reason, remark.message) for remark in remarks_of(group, membership, {})]
+
+
+def member(name: str) -> PodBuilder:
+    builder = pod(name).gang("g").gated().owner("Job", "train", "uid-train-child")
+    return builder.annotation(COMPLETION_INDEX, "0")
+
+
+def test_nothing_is_said_about_members_as_they_should_be() -> None:
+    assert said(member("a")) == []
+
+
+def test_strangers_that_wait_are_named() -> None:
+    assert said(pod("x").gang("g").gated(), pod("y").gang("g").gated()) == [
+        (
+            "NotAMember",
+            "pod x has no owner, the group's pods belong to a Job, and 1 more like it: it is not counted",
+        )
+    ]
+
+
+def test_strangers_of_an_old_run_that_run_are_not_worth_a_word() -> None:
+    assert said(pod("x").gang("g").on("n1").owner("Job", "train", "uid-old")) == []
+
+
+def test_a_second_pod_of_an_index_is_named() -> None:
+    assert said(member("a"), member("b")) == [
+        ("NotAMember", "more pods than completion indexes, not counted and not started: b")
+    ]
+
+
+def test_mixed_priorities_are_warned_of() -> None:
+    membership = members_of(GROUP.made, [pod(n).gang("g").priority(p).made for n, p in (("a", 0), ("b", 9))])
+    assert [remark.reason for remark in remarks_of(GROUP.made, membership, {})] == ["PriorityMismatch"]
+
+
+class TestLostPods:
+    NOW = datetime(2026, 11, 30, 0, 2, 0, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        ("builder", "words"),
+        [
+            (pod("p").gang("missing").gated().created(30), "PodGroup missing does not exist in namespace default"),
+            (pod("p").gated().created(30), "no label scheduling.ganglift.dev/pod-group"),
+        ],
+    )
+    def test_are_told_after_a_minute(self, builder: PodBuilder, words: str) -> None:
+        (event,) = lost_pods([builder.made], {Key("default", "g")}, self.NOW)
+        assert words in event.message
+        assert event.is_warning
+
+    @pytest.mark.parametrize(
+        "builder",
+        [
+            pod("of-a-group").gang("g").gated().created(0),
+            pod("young").gang("missing").gated().created(61),
+            pod("without-gate").gang("missing").created(0),
+            pod("going").gang("missing").gated().created(0).terminating(),
+        ],
+    )
+    def test_are_no_others(self, builder: PodBuilder) -> None:
+        assert lost_pods([builder.made], {Key("default", "g")}, self.NOW) == ()
