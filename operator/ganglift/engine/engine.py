@@ -40,6 +40,7 @@ from ganglift.engine.settle import Repair, Situation, TakeBack, settle
 from ganglift.engine.work import GroupWork
 from ganglift.gang.outcome import Settling, Unschedulable, Waiting
 from ganglift.gang.split import base_of
+from ganglift.gang.takeback import leftovers
 from ganglift.kube.errors import KubeError
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
@@ -205,11 +206,13 @@ class Engine:
             entry.backoff.reset()
 
     def _settle(self, entry: Entry) -> None:
-        """Start what a partial gang needs, and free pods that wait for no gang."""
+        """Finish an interrupted take-back, start what a partial gang needs, free pods that wait for no gang."""
         look = entry.look
         if look is None or entry.is_busy:
             return
-        if freed := look.freed:
+        if detached := leftovers(look.membership.leaving):
+            self._start(entry, self._work.remove(detached), "remove")
+        elif freed := look.freed:
             self._start(entry, self._work.free(freed), "free")
         elif look.is_partial:
             self._settle_partial(entry)

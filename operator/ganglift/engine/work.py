@@ -24,7 +24,7 @@ from ganglift.engine.settle import Repair, TakeBack
 from ganglift.engine.writes import lift, nominate, release, rfc3339
 from ganglift.gang.actions import Kind
 from ganglift.gang.outcome import BackOff, FenceUnavailable, LiftRefused, Outcome, Settling, Stuck
-from ganglift.gang.takeback import may_take_bound, take_back
+from ganglift.gang.takeback import Step, may_take_bound, take_back
 from ganglift.kube.client import PatchType
 from ganglift.kube.errors import Conflict, Invalid, NotFound
 from ganglift.plan.shape import shape_of
@@ -137,12 +137,24 @@ class GroupWork:
         look = entry.look
         with_bound = may_take_bound(look.group, look.state)
         back = take_back(look.membership, self.jobs.by_uid, step.why, with_bound=with_bound)
-        await asyncio.gather(*(self.executor.carry_out(one.actions) for one in back.steps))
+        await self.remove(back.steps)
         until = self.clock.now() + timedelta(seconds=entry.backoff.fail(self.clock.monotonic()))
         names = tuple(pod.name for pod in back.left)
         stuck = Stuck(look.state.scheduled, look.state.need, names) if names else None
         entry.outcome = stuck or BackOff(until, step.why)
         log.info("gang taken back", extra={"gang": str(entry.key), "why": step.why})
+
+    async def remove(self, steps: Iterable[Step]) -> None:
+        """Take pods away, each by its own steps; one that is gone or changed meanwhile is for the next look.
+
+        Raises the first other error once all pods were tried.
+        """
+        answers = await asyncio.gather(
+            *(self.executor.carry_out(step.actions) for step in steps), return_exceptions=True
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, Conflict | Invalid | NotFound):
+                raise answer
 
     async def release(self, pods: Iterable[Pod]) -> None:
         """Give room back that is kept for gated members that no plan wants there any more."""
