@@ -4,6 +4,7 @@ Lists become tuples. Maps stay dicts and are never changed after parsing.
 """
 
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -69,7 +70,7 @@ class Object(Model):
     def is_deleting(self) -> bool:
         return self.metadata.deletion_timestamp is not None
 
-    @property
+    @cached_property
     def controller(self) -> OwnerReference | None:
         """The owner that manages this object, if any."""
         return next((owner for owner in self.metadata.owner_references if owner.controller), None)

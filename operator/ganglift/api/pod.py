@@ -1,6 +1,7 @@
 """Pod: what placement, membership and counting need of it, and nothing else."""
 
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -99,13 +100,13 @@ class Pod(Object):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
-    @property
+    @cached_property
     def group(self) -> Key | None:
         """The PodGroup this pod's label names, in its own namespace; None without the label."""
         name = self.metadata.labels.get(GROUP_LABEL)
         return Key(self.metadata.namespace, name) if name else None
 
-    @property
+    @cached_property
     def has_gate(self) -> bool:
         """Whether our own gate is still on."""
         return any(gate.name == GATE for gate in self.spec.scheduling_gates)
@@ -115,7 +116,7 @@ class Pod(Object):
         """Whether any gate, ours or not, keeps kube-scheduler from binding it."""
         return bool(self.spec.scheduling_gates)
 
-    @property
+    @cached_property
     def foreign_gates(self) -> tuple[str, ...]:
         return tuple(gate.name for gate in self.spec.scheduling_gates if gate.name != GATE)
 

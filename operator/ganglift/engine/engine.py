@@ -51,6 +51,9 @@ log = logging.getLogger(__name__)
 
 COALESCE_S = 0.005
 """A burst of events is one pass, at this cost in latency."""
+COALESCE_MOST_S = 0.1
+REST = 2.0
+"""A pass is followed by a rest so many times as long, so that a big gang's events don't take the whole processor."""
 
 
 class Engine:
@@ -152,11 +155,14 @@ class Engine:
         async with asyncio.TaskGroup() as self._tasks:
             self._tasks.create_task(self._sweep(), name="sweep")
             self._tasks.create_task(self._report.run(), name="report")
+            rest_s = COALESCE_S
             while True:
                 await self._wake.wait()
-                await self._clock.sleep(COALESCE_S)
+                await self._clock.sleep(rest_s)
                 self._wake.clear()
+                begun = self._clock.monotonic()
                 await self._pass()
+                rest_s = min(max(COALESCE_S, REST * (self._clock.monotonic() - begun)), COALESCE_MOST_S)
 
     async def _sweep(self) -> None:
         """Back up every event: look at everything once in a while."""
