@@ -43,6 +43,8 @@ def own_tmp(tmp_path: Path) -> Path:
 def start_demo(own_tmp: Path, binaries: None) -> Iterator[StartDemo]:
     """Starts `ganglift demo`, its output on a pipe; ends it after the test."""
     started: list[subprocess.Popen[str]] = []
+    # A shell lets its background jobs ignore SIGINT, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def start(*options: str, **environment: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
@@ -56,6 +58,7 @@ def start_demo(own_tmp: Path, binaries: None) -> Iterator[StartDemo]:
         return process
 
     yield start
+    signal.signal(signal.SIGINT, before)
     for process in started:
         process.kill()
         process.communicate()
