@@ -168,7 +168,7 @@ def _force_out(cluster: Cluster, session: Session) -> int:
 def _operator(playground: Playground) -> Iterator[OperatorProcess]:
     """The operator as a process, ready."""
     with tempfile.TemporaryDirectory() as directory:
-        operator = OperatorProcess(playground.kubeconfig, Path(directory), ("--no-leader-elect",))
+        operator = OperatorProcess(playground.kubeconfig, Path(directory) / "operator.log", ("--no-leader-elect",))
         operator.start()
         try:
             yield operator
