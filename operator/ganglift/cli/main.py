@@ -1,4 +1,4 @@
-"""The command `ganglift`. Each command is a short file of its own; errors of ours end it with their message and code 1."""
+"""The command `ganglift`. Each command is a short file of its own; errors of ours end it with a message and code 1."""
 
 import sys
 

@@ -12,6 +12,7 @@ Setting = Annotated[str | None, typer.Option(show_default=False)]
 
 
 def run(
+    *,
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Kubeconfig to use; else KUBECONFIG, then the pod's service account.")
     ] = None,
