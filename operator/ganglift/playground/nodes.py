@@ -14,6 +14,7 @@ GPU = "nvidia.com/gpu"
 NAME_PREFIX = "gpu-"
 _NODES = "/api/v1/nodes"
 _CONNECTIONS = 8
+_STATE_TAINTS = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 _PLATFORM = {"os": "linux", "arch": "amd64"}
 
 
@@ -82,9 +83,9 @@ def create(client: ApiClient, nodes: Sequence[dict[str, Any]], *, untaint: bool 
 
 
 def usable(client: ApiClient) -> set[str]:
-    """The names of the nodes that are Ready and bear no not-ready taint."""
+    """The names of the nodes that are Ready and no longer tainted for not having been so."""
     nodes = client.get(f"{_NODES}?resourceVersion=0")["items"]
-    return {node["metadata"]["name"] for node in nodes if _is_ready(node) and not _is_tainted_not_ready(node)}
+    return {node["metadata"]["name"] for node in nodes if _is_ready(node) and not _is_tainted_by_its_state(node)}
 
 
 def next_names(client: ApiClient, count: int) -> list[str]:
@@ -136,5 +137,5 @@ def _is_ready(node: dict[str, Any]) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
-def _is_tainted_not_ready(node: dict[str, Any]) -> bool:
-    return any(each["key"] == "node.kubernetes.io/not-ready" for each in node["spec"].get("taints") or [])
+def _is_tainted_by_its_state(node: dict[str, Any]) -> bool:
+    return any(each["key"] in _STATE_TAINTS for each in node["spec"].get("taints") or [])
