@@ -1,6 +1,6 @@
 """The plan of waiting gangs, over the rules of single nodes."""
 
-from tests.builders import books, gang, members, node, pod
+from tests.builders import books, gang, members, node, node_names, pod
 
 from ganglift.base.ids import Key
 from ganglift.plan.plan import plan
@@ -52,3 +52,64 @@ def test_members_beyond_need_are_placed_after_all_gangs() -> None:
     result = plan(snapshot, groups)
     assert isinstance(result.verdicts[key("b")], Fits)
     assert [p.uid for p in result.extras[key("a")]] == ["uid-a-2"]
+
+
+def test_a_higher_group_sees_past_the_reservations_of_a_lower_one() -> None:
+    low = [pod(f"low-{i}").gpu(1).gated().nominated("n") for i in range(2)]
+    snapshot = books([node("n").gpus(2)], low).snapshot()
+    lower = gang("low", tuple(one.member() for one in low), own=frozenset(one.made.uid for one in low))
+    higher = gang("high", members(2, WORKER, "high"), priority=1, created=1)
+    verdicts = plan(snapshot, [lower, higher]).verdicts
+    assert isinstance(verdicts[key("high")], Fits)
+    assert isinstance(verdicts[key("low")], DoesNotFit)
+
+
+def test_an_equal_group_leaves_the_reservations_of_a_later_one_alone() -> None:
+    late = [pod(f"late-{i}").gpu(1).gated().nominated("n") for i in range(2)]
+    snapshot = books([node("n").gpus(2)], late).snapshot()
+    later = gang("late", tuple(one.member() for one in late), own=frozenset(one.made.uid for one in late), created=1)
+    earlier = gang("early", members(2, WORKER, "early"))
+    verdicts = plan(snapshot, [later, earlier]).verdicts
+    assert isinstance(verdicts[key("early")], DoesNotFit)
+    assert isinstance(verdicts[key("late")], Fits)
+
+
+def test_a_reservation_that_is_of_no_use_any_more_is_given_up_for_a_plan_that_fits() -> None:
+    held = [pod(f"w-{i}").gpu(1).gated().nominated("a") for i in range(2)]
+    nodes = [node("a").gpus(1), node("b").gpus(2)]
+    group = gang("g", tuple(one.member() for one in held), own=frozenset(one.made.uid for one in held))
+    verdict = plan(books(nodes, held).snapshot(), [group]).verdicts[key("g")]
+    assert isinstance(verdict, Fits)
+    assert sorted(placement.node for placement in verdict.placements) == ["a", "b"]
+
+
+def test_a_group_that_does_not_fit_keeps_the_room_it_has_reserved() -> None:
+    held = pod("w-0").gpu(1).gated().nominated("n")
+    snapshot = books([node("n").gpus(1)], [held]).snapshot()
+    group = gang("g", (held.member(), *members(1, WORKER, "more")), own=frozenset({held.made.uid}))
+    other = gang("h", members(1, WORKER, "other"), created=1)
+    assert isinstance(plan(snapshot, [group, other]).verdicts[key("h")], DoesNotFit)
+
+
+def test_nodes_to_avoid_are_not_used_and_said() -> None:
+    snapshot = books([node("a").gpus(1), node("b").gpus(1)]).snapshot()
+    group = gang("g", members(2, WORKER), avoid=frozenset(node_names("a")))
+    assert "1 avoided after refusing pods" in words_of(plan(snapshot, [group]).verdicts[key("g")])
+
+
+def test_a_group_that_needs_nobody_fits_and_still_gets_its_extras() -> None:
+    result = plan(books([node("n").gpus(1)]).snapshot(), [gang("g", members(2, WORKER), need=0)])
+    assert result.verdicts[key("g")] == Fits(())
+    assert len(result.extras[key("g")]) == 1
+
+
+def test_extras_wait_while_their_own_gang_does() -> None:
+    snapshot = books([node("n").gpus(1)]).snapshot()
+    group = gang("g", members(2, WORKER), extras=members(1, WORKER, "more"))
+    assert plan(snapshot, [group]).extras == {}
+
+
+def test_a_hundred_thousand_members_are_planned() -> None:
+    snapshot = books([node(f"n{i:03}").offers(pods=2000, cpu=2000) for i in range(100)]).snapshot()
+    verdict = plan(snapshot, [gang("g", members(1, pod("w").asks(cpu=1)) * 100_000)]).verdicts[key("g")]
+    assert isinstance(verdict, Fits)

@@ -1,0 +1,130 @@
+"""What users read of a verdict."""
+
+import pytest
+from tests.builders import GPU, RACK, ZONE, NodeBuilder, PodBuilder, books, gang, members, node, pod
+
+from ganglift.api.scheduling import TopologyConstraint
+from ganglift.base.ids import Key, NodeName, Uid
+from ganglift.plan.plan import plan
+from ganglift.plan.request import GroupRequest
+from ganglift.plan.verdict import Behind, Cause, CauseKind, DoesNotFit, Fits, FreeUp, MoreNodes, Placement, Tolerate
+from ganglift.plan.words import cause_words, near_miss_words, words_of
+
+WORKER = pod("w").gpu(1)
+
+
+def said(nodes: list[NodeBuilder], group: GroupRequest, bound: list[PodBuilder] | None = None) -> str:
+    return words_of(plan(books(nodes, bound).snapshot(), [group]).verdicts[group.key])
+
+
+def test_counts_and_causes_are_told_as_in_the_design() -> None:
+    nodes = [
+        node("n1").gpus(2),
+        node("n2").gpus(1),
+        node("n3"),
+        node("n4"),
+        node("n5").gpus(8).taint("gpu", "spot"),
+    ]
+    told = said(nodes, gang("g", members(4, WORKER)))
+    assert told.startswith(
+        "3 of 4 members fit: 5 nodes: 2 insufficient nvidia.com/gpu, 1 untolerated taint gpu=spot:NoSchedule; 2 fit"
+    )
+
+
+def test_room_is_told_with_its_largest_hole() -> None:
+    nodes = [node(f"n{i}").gpus(8) for i in range(3)]
+    bound = [pod(f"b{i}").gpu(7).on(f"n{i}") for i in range(3)]
+    told = said(nodes, gang("g", members(1, pod("w").gpu(2))), bound)
+    assert "3 nvidia.com/gpu free on 3 nodes, largest hole 1" in told
+    assert "fits if 1 nvidia.com/gpu on n0 frees up or one more node with 8 nvidia.com/gpu would do" in told
+
+
+def test_a_node_short_of_two_resources_is_counted_under_both() -> None:
+    told = said([node("n1").offers(cpu=1, memory="1Gi")], gang("g", members(1, pod("w").asks(cpu=2, memory="2Gi"))))
+    assert "1 node: 1 insufficient cpu, 1 insufficient memory; 0 fit" in told
+
+
+def test_a_taint_alone_in_the_way_is_told() -> None:
+    nodes = [node("n1").gpus(4).taint("gpu", "spot"), node("n2")]
+    assert "fits if the pods tolerate gpu=spot:NoSchedule, which 1 node has" in said(
+        nodes, gang("g", members(4, WORKER))
+    )
+
+
+def test_a_resource_that_nobody_offers_is_told() -> None:
+    told = said([node("n1")], gang("g", members(2, pod("w").resource("rdma/x", 1))))
+    assert told == (
+        "0 of 2 members fit: 1 node: 1 insufficient rdma/x; 0 fit; 2 more nodes with 1 rdma/x each would do"
+    )
+
+
+def test_too_few_pod_slots_are_called_too_many_pods() -> None:
+    assert "1 too many pods" in said([node("n1").offers(pods=1)], gang("g", members(1, pod("w"))), [pod("b").on("n1")])
+
+
+def test_an_empty_cluster_is_told() -> None:
+    assert said([], gang("g", members(1, WORKER))).startswith("0 of 1 members fit: there are no nodes")
+
+
+def test_a_topology_key_that_no_node_has_is_told() -> None:
+    group = gang("g", members(1, WORKER), topology=(TopologyConstraint(key=RACK),))
+    assert f"no node has the label {RACK}" in said([node("n1").gpus(1)], group)
+
+
+def test_domains_that_are_too_small_are_told_with_the_best_of_them() -> None:
+    nodes = [node("n1").gpus(2).rack("r1"), node("n2").gpus(3).rack("r2")]
+    group = gang("g", members(4, WORKER), topology=(TopologyConstraint(key=RACK),))
+    told = said(nodes, group)
+    assert told.startswith(f"3 of 4 members fit: 2 nodes: 1 in other domains of {RACK}; 1 fit")
+    assert f"no domain of {RACK} holds the gang, r2 holds most of it" in told
+
+
+def test_a_rule_between_pods_is_told_where_it_is_in_the_way() -> None:
+    nodes = [node("n1").gpus(1).zone("a"), node("n2").gpus(3).zone("b")]
+    told = said(nodes, gang("g", members(4, WORKER.gang("g").spread(ZONE))))
+    assert told.startswith("3 of 4 members fit: 2 nodes: 2 fit")
+
+
+def test_what_is_not_judged_is_told_of_those_that_fit_and_of_those_that_do_not() -> None:
+    claiming = WORKER.resource_claim("imex")
+    assert said([node("n1").gpus(1)], gang("g", members(1, claiming))) == (
+        "1 of 1 members fit: not judged: resource claim imex"
+    )
+    assert "not judged: resource claim imex" in said([node("n1")], gang("g", members(1, claiming)))
+
+
+def test_a_search_that_was_cut_short_is_told() -> None:
+    verdict = DoesNotFit(need=2, fit=1, nodes=3, fitting_nodes=1, causes=(), proven=False)
+    assert "a plan may exist that was not found" in words_of(verdict)
+
+
+def test_fitting_and_waiting_behind_are_told() -> None:
+    assert words_of(Fits((Placement(Uid("u"), NodeName("n")),))) == "1 of 1 members fit"
+    assert words_of(Behind(Key("default", "big"))) == (
+        "waits behind default/big, which does not fit yet (queue policy strict)"
+    )
+
+
+@pytest.mark.parametrize("kind", list(CauseKind))
+def test_every_cause_has_words_that_name_its_subject(kind: CauseKind) -> None:
+    named = {
+        CauseKind.TAINT,
+        CauseKind.INSUFFICIENT,
+        CauseKind.CLAIM,
+        CauseKind.CLAIM_IN_USE,
+        CauseKind.VOLUME_AFFINITY,
+        CauseKind.VOLUME_ZONE,
+        CauseKind.NO_LABEL,
+        CauseKind.SPREAD,
+        CauseKind.AFFINITY,
+        CauseKind.ANTI_AFFINITY,
+        CauseKind.DOMAIN,
+    }
+    assert ("SUBJECT" in cause_words(Cause(kind, "SUBJECT"))) == (kind in named)
+
+
+def test_near_misses_are_told_in_the_units_people_write() -> None:
+    assert near_miss_words(MoreNodes(3, "cpu", 1500)) == "3 more nodes with 1500m cpu each would do"
+    assert near_miss_words(FreeUp("memory", 2**31, NodeName("n7"))) == "fits if 2Gi memory on n7 free up"
+    assert near_miss_words(FreeUp(GPU, 2, NodeName("n7"))) == "fits if 2 nvidia.com/gpu on n7 free up"
+    assert near_miss_words(Tolerate("a:NoExecute", 2)) == "fits if the pods tolerate a:NoExecute, which 2 nodes have"
