@@ -95,10 +95,6 @@ class Membership:
     def live_count(self) -> int:
         return len(self.gated) + len(self.blocked) + len(self.lifted) + len(self.bound)
 
-    @property
-    def foreign_gated(self) -> tuple[Pod, ...]:
-        return tuple(pod for pod in self.blocked if pod.foreign_gates)
-
 
 def members_of(
     group: PodGroup,

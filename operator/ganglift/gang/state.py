@@ -31,11 +31,6 @@ class Life(Enum):
     CHILD_DELETED = "child deleted"
     DELETING = "deleting"
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing of it will start any more."""
-        return self in (Life.SUCCEEDED, Life.FAILED, Life.CHILD_DELETED)
-
 
 LIFE_REASONS = {
     Life.SUSPENDED: (Reason.SUSPENDED, "the Job is suspended"),
