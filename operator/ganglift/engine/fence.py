@@ -142,8 +142,8 @@ def fence_class() -> dict[str, Any]:
 
 
 def fence_pod(namespace: str, name: str) -> dict[str, Any]:
-    """A pod that no node can take: its affinity names a node that can't exist, since names have no upper case."""
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["NO-NODE"]}]}
+    """A pod that no node can take: its affinity names a node of a random name in a domain that nobody can have."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"{name}.invalid"]}]}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
