@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import PARKED, WOKEN
+from ganglift.api.names import BATCH_API, PARKED, WOKEN
 from ganglift.api.scheduling import PodGroup
 from ganglift.gang.actions import Kind, Patch, merge
 from ganglift.gang.reasons import ConditionType, Reason
@@ -22,11 +22,17 @@ _HOLDS_QUOTA_IN_VAIN = (Reason.UNSCHEDULABLE, Reason.BACK_OFF)
 
 @dataclass(frozen=True)
 class Applicant:
-    """A gang of one of our Jobs that has not started. `exceeded` is the quota's own message, empty if none is known."""
+    """A Job's gang that has not started. `exceeded` is the quota's own message, empty if none is known."""
 
     group: PodGroup
     child: BatchJob
     exceeded: str = ""
+
+    @property
+    def may_be_parked(self) -> bool:
+        """Whether it is ours to suspend: `suspend` of an adopted Job is its user's."""
+        owner = self.child.controller
+        return owner is not None and owner.api_version == BATCH_API
 
     @property
     def is_parked(self) -> bool:
@@ -75,7 +81,8 @@ def take_turns(applicants: Iterable[Applicant]) -> Turn:
     if gathers is None:
         return Turn()
     resume = (gathers,) if gathers.is_parked else ()
-    later = [applicant for applicant in queue[queue.index(gathers) + 1 :] if not applicant.is_parked]
+    after = queue[queue.index(gathers) + 1 :]
+    later = [applicant for applicant in after if applicant.may_be_parked and not applicant.is_parked]
     rivals = tuple(applicant for applicant in later if applicant.is_held_up)
     if rivals or resume or any(a.is_parked and a.group.status.members for a in queue):
         return Turn(gathers, rivals, resume)

@@ -139,16 +139,26 @@ def life_of(group: PodGroup, membership: Membership, child: BatchJob | None) -> 
 
 
 def was_scheduled(group: PodGroup, membership: Membership, child: BatchJob | None) -> bool:
-    """Whether the gang has been whole at some time: recorded, or shown by pods that can't have run otherwise.
+    """Whether the gang has been whole at some time: recorded, or shown by what can't have come about otherwise.
 
-    The record goes with a PodGroup that a user deletes under a running Job; the Job's successes and ready pods tell.
+    The record goes with a PodGroup that a user deletes under a running Job; the Job's successes tell then, and ready
+    pods where the group is younger than the Job's start. Elsewhere a ready pod tells nothing: members of a gang that is
+    not whole yet may be ready before they are taken back.
     """
     if group.status.scheduled_time is not None:
         return True
     if child is None:
         return False
-    has_success = bool(child.status.succeeded or membership.succeeded)
-    return has_success or any((ready := pod.condition("Ready")) and ready.is_true for pod in membership.bound)
+    if child.status.succeeded or membership.succeeded:
+        return True
+    return _is_made_again(group, child) and any(
+        (ready := pod.condition("Ready")) and ready.is_true for pod in membership.bound
+    )
+
+
+def _is_made_again(group: PodGroup, child: BatchJob) -> bool:
+    made, started = group.metadata.creation_timestamp, child.status.start_time
+    return made is not None and started is not None and made > started
 
 
 def gather(

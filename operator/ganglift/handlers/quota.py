@@ -14,7 +14,6 @@ from datetime import timedelta
 from pydantic_core import from_json
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import BATCH_API
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key, Uid
@@ -122,13 +121,12 @@ class QuotaKeeper:
         return found
 
     def _idle_gangs(self, namespace: str) -> Iterator[tuple[PodGroup, BatchJob]]:
-        """Yield the gangs of our Jobs in a namespace that have not started, with their children."""
+        """Yield the gangs of Jobs in a namespace that have not started, with their batch/v1 Jobs."""
         for group in self._world.groups:
-            workload = workload_of(group)
-            if group.metadata.namespace != namespace or workload is None:
+            if group.metadata.namespace != namespace:
                 continue
-            child = self._world.children.get(workload)
-            if child is not None and _is_ours(child, group) and is_applicant(group, child):
+            child = self._world.children.get(_job_key(group))
+            if child is not None and group_name_of(child) == group.name and is_applicant(group, child):
                 yield group, child
 
     async def _applicant(self, group: PodGroup, child: BatchJob) -> Applicant:
@@ -169,6 +167,7 @@ class QuotaKeeper:
                 del memory[uid]
 
 
-def _is_ours(child: BatchJob, group: PodGroup) -> bool:
-    owner = child.controller
-    return owner is not None and owner.api_version == BATCH_API and group_name_of(child) == group.name
+def _job_key(group: PodGroup) -> Key:
+    """Return where the batch/v1 Job of a group is, if it has one: under the Workload's name, or the adopted owner."""
+    owner = group.controller
+    return workload_of(group) or Key(group.metadata.namespace, owner.name if owner is not None else "")

@@ -63,6 +63,14 @@ def test_a_gang_that_only_just_came_is_left_alone() -> None:
     assert turn.park == ()
 
 
+def test_an_adopted_job_is_never_parked() -> None:
+    first, second = gang("old", 3, SHORT, created=1), gang("young", 3, SHORT, created=5)
+    adopted = Applicant(second.group, batch_job("young").made, SHORT)
+    turn = take_turns([first, adopted])
+    assert turn.gathers == first
+    assert turn.park == ()
+
+
 def test_the_parked_are_resumed_one_at_a_time_in_order() -> None:
     turn = take_turns([gang("b", 0, parked=True, created=2), gang("a", 0, parked=True, created=1)])
     assert names(turn.resume) == ["a"]
