@@ -125,11 +125,18 @@ class TestWasScheduled:
     def test_by_the_record(self) -> None:
         assert look([], GROUP.status(scheduledTime=stamp(0)))[0].was_scheduled
 
-    def test_by_the_jobs_successes_or_a_ready_member_where_the_group_was_made_anew(self) -> None:
-        ready = owned("a").on("n1").condition("Ready", "True")
+    def test_by_the_jobs_successes(self) -> None:
         assert look([], child=CHILD.status(succeeded=1))[0].was_scheduled
-        assert look([ready], child=CHILD)[0].was_scheduled
-        assert not look([owned("a").on("n1")], child=CHILD)[0].was_scheduled
+
+    def test_by_a_ready_member_where_the_group_was_made_anew(self) -> None:
+        ready, started = owned("a").on("n1").condition("Ready", "True"), CHILD.status(startTime=stamp(0))
+        anew = GROUP.meta(creationTimestamp=stamp(1))
+        assert look([ready], anew, started)[0].was_scheduled
+        assert not look([owned("a").on("n1")], anew, started)[0].was_scheduled
+
+    def test_not_by_a_ready_member_of_a_gang_that_is_not_whole_yet(self) -> None:
+        ready, started = owned("a").on("n1").condition("Ready", "True"), CHILD.status(startTime=stamp(0))
+        assert not look([ready], GROUP.meta(creationTimestamp=stamp(0)), started)[0].was_scheduled
 
 
 class TestGather:
