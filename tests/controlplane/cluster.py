@@ -24,6 +24,7 @@ GANG_JOBS = "/apis/batch.ganglift.dev/v1/namespaces/default/jobs"
 POD_GROUPS = "/apis/scheduling.ganglift.dev/v1beta1/namespaces/default/podgroups"
 WORKLOADS = "/apis/scheduling.ganglift.dev/v1beta1/namespaces/default/workloads"
 NODES = "/api/v1/nodes"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _CLEANED = (GANG_JOBS, WORKLOADS, POD_GROUPS, JOBS, PODS)
 _CONNECTIONS = 8
 
@@ -104,6 +105,18 @@ class Cluster:
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
             for done in [pool.submit(create_some, n) for n in range(_CONNECTIONS)]:
                 done.result()
+
+    def ensure(self, path: str, body: Mapping[str, Any]) -> None:
+        """Create what tests share and leave behind, such as a PriorityClass, unless it is there."""
+        try:
+            self.create(path, body)
+        except RequestFailed as error:
+            if error.status != 409:
+                raise
+
+    def ensure_priority_class(self, name: str, value: int, **fields: Any) -> None:
+        """Make sure of a class of that name; tests that use a name must agree on its value."""
+        self.ensure(PRIORITY_CLASSES, priority_class(name, value, **fields))
 
     def merge(self, path: str, body: Mapping[str, Any]) -> Object:
         patched: Object = self.playground.client.patch(path, body)

@@ -54,7 +54,7 @@ class OperatorProcess:
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """SIGTERM; return the exit code. One that does not end by it is killed, so that it can't disturb other tests."""
+        """SIGTERM; return the exit code. One that does not end is killed, so that it can't disturb other tests."""
         if self._process is None or self._process.poll() is not None:
             return self._process.returncode if self._process else 0
         self._process.send_signal(signal.SIGCONT)

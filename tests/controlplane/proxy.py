@@ -204,6 +204,10 @@ class Proxy:
             hold.end()
         await self._runner.cleanup()
         await self._upstream.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _handle(self, asked: web.Request) -> web.StreamResponse:
         request = Request(asked.method, asked.path, asked.query, await asked.read())
