@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_RENEW_AT_MOST_EVERY_S = 5.0
+RENEW_AT_MOST_EVERY_S = 5.0
+"""Credentials that are wrong for good are not read again for each of many refused requests."""
 _CHECK_EVERY_S = 20.0
 _EXPIRY_MARGIN = timedelta(minutes=1)
 
@@ -95,7 +96,7 @@ class Credentials:
         async with self._lock:
             now = self._clock.monotonic()
             if self._loaded is not None and self._loaded.access == refused:
-                if now - self._renewed_at < _RENEW_AT_MOST_EVERY_S:
+                if now - self._renewed_at < RENEW_AT_MOST_EVERY_S:
                     return False
                 self._renewed_at = now
                 self._loaded = await self._load()

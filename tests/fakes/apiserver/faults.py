@@ -83,13 +83,13 @@ class Cut:
 class Distort:
     """Send a watch's events wrongly.
 
-    After `after` events it ends cleanly, is cut in the middle of a line, falls silent (bookmarks included), or sends
-    `error` as an event of type ERROR and ends. Until then events come `late_s` seconds late, each twice, or in swapped
-    pairs. None of the last two is known to happen; they show that nothing depends on it.
+    After `after` events it ends cleanly, is cut in the middle of a line, ends cleanly after half a line, falls silent
+    (bookmarks included), or sends `error` as an event of type ERROR and ends. Until then events come `late_s` seconds
+    late, each twice, or in swapped pairs. The last two are not known to happen; they show that nothing depends on it.
     """
 
     after: int | None = None
-    then: Literal["end", "cut", "silence", "error"] = "end"
+    then: Literal["end", "cut", "half", "silence", "error"] = "end"
     error: Refusal | None = None
     late_s: float = 0.0
     twice: bool = False

@@ -154,10 +154,11 @@ class Watch:
 
     async def _spoiled(self, rest: list[bytes], send: Send) -> bool:
         distort = self.distort
-        if distort.then == "cut":
+        if distort.then in ("cut", "half"):
             line = rest[0] if rest else b'{"type":"MODIFIED","object":{"metadata":{"name":"half'
             await send(line[: len(line) // 2])
-            raise CutOff
+            if distort.then == "cut":
+                raise CutOff
         if distort.then == "error" and distort.error is not None:
             await send(error_line(distort.error))
         return distort.then == "silence"

@@ -13,6 +13,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.manifests import pod
 from tests.support.async_polling import until
 
+from ganglift.kube import credentials
 from ganglift.kube.client import Limits, PatchType, Propagation
 from ganglift.kube.credentials import Access, Credentials, Loaded
 from ganglift.kube.errors import (
@@ -170,8 +171,8 @@ async def test_a_late_answer_counts_if_it_comes_in_time(fake: FakeApiServer, cli
 
 
 async def test_a_refused_connection_says_that_nothing_was_sent(unused_tcp_port: int) -> None:
-    credentials = Credentials.fixed(Access(f"http://127.0.0.1:{unused_tcp_port}"))
-    async with HttpClient(credentials) as client:
+    nobody = Credentials.fixed(Access(f"http://127.0.0.1:{unused_tcp_port}"))
+    async with HttpClient(nobody) as client:
         with pytest.raises(Unreachable) as caught:
             await patch(client)
     assert not caught.value.outcome_unknown
@@ -211,7 +212,8 @@ async def test_a_401_with_the_same_credentials_is_for_the_caller() -> None:
             await client.get(NODES.ref("n"))
 
 
-async def test_a_second_401_is_for_the_caller(fake: FakeApiServer) -> None:
+async def test_a_second_401_is_for_the_caller(fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "RENEW_AT_MOST_EVERY_S", 0.0)
     fake.faults.add(on("get"), Refuse(unauthorized()), times=None)
     async with HttpClient(rotating(fake, iter(["a", "b", "c"]))) as client:
         with pytest.raises(Unauthorized):
@@ -282,7 +284,12 @@ async def test_a_watch_gives_lines_longer_than_any_buffer(fake: FakeApiServer, c
 
 
 @pytest.mark.parametrize(
-    ("distort", "error"), [(Distort(after=1, then="cut"), Unreachable), (Distort(after=1, then="silence"), TimedOut)]
+    ("distort", "error"),
+    [
+        (Distort(after=1, then="cut"), Unreachable),
+        (Distort(after=1, then="half"), Unreachable),
+        (Distort(after=1, then="silence"), TimedOut),
+    ],
 )
 async def test_a_watch_that_breaks_says_how(
     fake: FakeApiServer, client: HttpClient, distort: Distort, error: type[KubeError]

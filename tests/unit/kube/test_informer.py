@@ -31,6 +31,7 @@ class Memory:
         self.pods: dict[Uid, Pod] = {}
         self.told: list[tuple[str, str]] = []
         self.replaced = 0
+        self.reached: list[int] = []
 
     def replace(self, objects: Sequence[Pod], resource_version: str) -> None:
         self.replaced += 1
@@ -38,6 +39,7 @@ class Memory:
 
     def upsert(self, obj: Pod) -> None:
         self.told.append(("upsert", obj.name))
+        self.reached.append(int(obj.metadata.resource_version))
         self.pods[obj.uid] = obj
 
     def delete(self, obj: Pod) -> None:
@@ -209,6 +211,7 @@ async def test_a_storm_of_clean_ends_loses_nothing(mirrored: Mirrored) -> None:
 
 BROKEN: list[tuple[str, Effect]] = [
     ("cut mid-line", Distort(after=1, then="cut")),
+    ("ended mid-line", Distort(after=1, then="half")),
     ("silent", Distort(after=1, then="silence")),
     ("500 as an event", Distort(after=1, then="error", error=internal_error("x"))),
     ("410 as an event", Distort(after=1, then="error", error=expired("too old"))),
@@ -281,17 +284,46 @@ async def test_a_new_listing_passes_on_its_differences_only(mirrored: Mirrored) 
 
 async def test_a_stale_listing_is_not_believed(mirrored: Mirrored) -> None:
     await mirrored.start()
-    store = mirrored.fake.api.store
-    await mirrored.change("p-0")
+    store, table = mirrored.fake.api.store, mirrored.fake.api.store.table(PODS)
+    lagging, behind = dict(table.objects), store.revision
+    await mirrored.remove("p-3")
     await mirrored.agree()
-    store.table(PODS).log.compact()
-    store.revision -= 10
+    current, ahead = table.objects, store.revision
+    table.log.compact()
+    table.objects, store.revision = lagging, behind
     mirrored.fake.end_watches()
-    await until(lambda: sum("sendInitialEvents" in query for query in mirrored.watches_seen()) >= 3)
-    assert mirrored.informer.problem is not None
-    store.revision += 10
+    await until(lambda: sum("sendInitialEvents" in query for query in mirrored.watches_seen()) == 3)
+    table.objects, store.revision = current, ahead
     await until(lambda: mirrored.informer.problem is None)
-    assert mirrored.sink.versions == mirrored.there()
+    await mirrored.agree()
+    assert mirrored.sink.told == [("delete", "p-3")]
+
+
+async def test_events_out_of_order_do_not_bring_back_an_older_state(mirrored: Mirrored) -> None:
+    await mirrored.start()
+    mirrored.fake.faults.add(on("watch"), Distort(swapped=True))
+    mirrored.fake.end_watches()
+    await until(lambda: any(watch.distort.swapped for watch in mirrored.fake.watches))
+    api = mirrored.fake.api
+    for number in range(2):
+        target = api.target(PODS, "default", "p-1")
+        api.patch(target, PatchType.MERGE, {"metadata": {"labels": {"n": str(number)}}})
+    await mirrored.agree()
+    await mirrored.change("p-2")
+    await mirrored.agree()
+    assert mirrored.sink.reached == sorted(mirrored.sink.reached)
+
+
+async def test_an_event_that_comes_twice_is_passed_on_once(mirrored: Mirrored) -> None:
+    await mirrored.start()
+    mirrored.fake.faults.add(on("watch"), Distort(twice=True))
+    mirrored.fake.end_watches()
+    await until(lambda: any(watch.distort.twice for watch in mirrored.fake.watches))
+    mirrored.fake.add(pod("new-0"))
+    await mirrored.agree()
+    await mirrored.change("p-1")
+    await mirrored.agree()
+    assert mirrored.sink.told == [("upsert", "new-0"), ("upsert", "p-1")]
 
 
 async def test_a_cluster_restored_from_a_backup_is_believed_in_the_end(mirrored: Mirrored) -> None:

@@ -220,6 +220,17 @@ async def test_a_lease_deleted_under_its_leader_comes_back(candidates: Candidate
     assert candidates.spec()["holderIdentity"] == "a"
 
 
+async def test_nobody_takes_a_deleted_lease_from_a_leader_that_can_t_know_yet(candidates: Candidates) -> None:
+    candidates.start("a")
+    await settle()
+    candidates.start("b")
+    await candidates.pass_time(5)
+    candidates.server.faults.add(lambda seen: seen.is_write and "'a'" in str(seen.body), Hang(), times=None)
+    await candidates.server.direct_client().delete(REF)
+    assert all(len(leaders) <= 1 for leaders in await candidates.pass_time(30))
+    assert candidates.leaders == ["b"]
+
+
 async def test_a_loser_competes_again(candidates: Candidates) -> None:
     candidates.start("a")
     await settle()
