@@ -45,7 +45,6 @@ from ganglift.kube.errors import KubeError
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
 from ganglift.plan.verdict import Fits, Placement
-from ganglift.plan.words import words_of
 
 log = logging.getLogger(__name__)
 
@@ -272,8 +271,8 @@ class Engine:
                 continue
             if isinstance(verdict, Fits):
                 self._admit(entry, verdict.placements or result.extras.get(key, ()))
-            else:
-                entry.outcome = Unschedulable("; ".join([words_of(verdict), *_foreign_words(entry)]))
+            elif entry.look is not None:
+                entry.outcome = Unschedulable(entry.look.words_of(verdict))
 
     def _admit(self, entry: Entry, placements: tuple[Placement, ...]) -> None:
         """Start the admission of a plan, unless too many reservations stand already: then plan again when some go."""
@@ -323,16 +322,6 @@ class Engine:
     def _mark(self, key: Key) -> None:
         self._due.add(key)
         self._wake.set()
-
-
-def _foreign_words(entry: Entry) -> list[str]:
-    """Say that members are bound to nodes by someone else's nomination, which explains much of a verdict."""
-    look = entry.look
-    pods = [pod for pod in look.membership.gated if pod.uid in look.foreign] if look is not None else []
-    if not pods:
-        return []
-    more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
-    return [f"someone else has nominated {pods[0].name} to {pods[0].nominated}{more}, which is left as it is"]
 
 
 def _is_newer(group: PodGroup, known: PodGroup) -> bool:

@@ -42,10 +42,7 @@ class Entry:
     @property
     def is_ready(self) -> bool:
         """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met."""
-        look = self.look
-        if look is None or look.waiting is not None or self.is_busy or not look.membership.gated:
-            return False
-        return look.state.to_place > 0 or look.state.is_whole
+        return self.look is not None and not self.is_busy and self.look.is_ready
 
     @property
     def is_busy(self) -> bool:

@@ -16,6 +16,8 @@ from ganglift.gang.outcome import Waiting
 from ganglift.gang.state import GangState, gather, observe
 from ganglift.plan.request import GroupRequest, Member
 from ganglift.plan.shape import shape_of
+from ganglift.plan.verdict import Verdict
+from ganglift.plan.words import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ class Look:
         return (*strangers, *(() if self.state.is_gang else self.membership.gated))
 
     @property
+    def is_ready(self) -> bool:
+        """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met."""
+        if self.waiting is not None or not self.membership.gated:
+            return False
+        return self.state.to_place > 0 or self.state.is_whole
+
+    @property
     def priority(self) -> int:
         """What kube-scheduler defends the gang's room at: the lowest priority among the members."""
         return min((pod.spec.priority for pod in self.membership.live), default=self.group.spec.priority or 0)
@@ -81,6 +90,18 @@ class Look:
             avoid=avoid,
             own=frozenset(pod.uid for pod in gated),
         )
+
+    def words_of(self, verdict: Verdict) -> str:
+        """Return what a verdict says of this group.
+
+        Members that someone else has nominated are named: each can go to one node only, which explains much.
+        """
+        pods = [pod for pod in self.membership.gated if pod.uid in self.foreign]
+        if not pods:
+            return words_of(verdict)
+        more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+        nominated = f"someone else has nominated {pods[0].name} to {pods[0].nominated}{more}, which is left as it is"
+        return f"{words_of(verdict)}; {nominated}"
 
     def anchors(self) -> dict[Uid, NodeName]:
         """Nodes of members that hold a place already."""
