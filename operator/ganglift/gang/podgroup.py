@@ -103,6 +103,21 @@ def carry_over(group: PodGroup, template: PodGroupTemplate) -> Patch | None:
     return merge(Kind.POD_GROUP, group.key, group.uid, body)
 
 
+def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | None:
+    """Return what is missing of what a PodGroup refers to, None if it refers to nothing or all is there."""
+    ref = group.spec.workload_ref
+    if ref is None:
+        return None
+    if workload is None:
+        message = f"Workload {ref.workload_name} does not exist: create it, or create this PodGroup without workloadRef"
+        return Waiting(Reason.WORKLOAD_MISSING, message)
+    names = [template.name for template in workload.spec.pod_group_templates]
+    if ref.template_name not in names:
+        message = f"Workload {workload.name} has no template {ref.template_name}, it has {', '.join(names)}"
+        return Waiting(Reason.WORKLOAD_MISSING, message)
+    return None
+
+
 def _seat(
     workload: Workload, template: PodGroupTemplate, groups: list[PodGroup], name: str | None, is_fixed: bool
 ) -> Seat:

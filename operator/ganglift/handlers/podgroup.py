@@ -1,9 +1,7 @@
 """A PodGroup is handed to the loop; what outside its pods keeps it is judged here, and it is split where asked."""
 
-from ganglift.api.scheduling import PodGroup, Workload
 from ganglift.base.ids import Key
-from ganglift.gang.outcome import Waiting
-from ganglift.gang.reasons import Reason
+from ganglift.gang.podgroup import missing_workload
 from ganglift.gang.split import is_split, part_names, parts_step, value_of
 from ganglift.handlers.store import workload_of
 from ganglift.handlers.world import World
@@ -24,18 +22,3 @@ async def reconcile_group(world: World, key: Key) -> None:
         pods = world.loop.pods_of(key)
         names = [name for pod in pods for name in part_names(group, value_of(pod, group))]
         await world.carry_out(parts_step(group, pods, world.groups_near(key, names)).actions)
-
-
-def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | None:
-    """Return what is missing of what a PodGroup refers to, None if it refers to nothing or all is there."""
-    ref = group.spec.workload_ref
-    if ref is None:
-        return None
-    if workload is None:
-        message = f"Workload {ref.workload_name} does not exist: create it, or create this PodGroup without workloadRef"
-        return Waiting(Reason.WORKLOAD_MISSING, message)
-    names = [template.name for template in workload.spec.pod_group_templates]
-    if ref.template_name not in names:
-        message = f"Workload {workload.name} has no template {ref.template_name}, it has {', '.join(names)}"
-        return Waiting(Reason.WORKLOAD_MISSING, message)
-    return None
