@@ -54,8 +54,8 @@ def gang_of_512_default_rates() -> float:
 
 @bench("controlplane/gang-of-512-to-native, raised rates", unit="ratio", budget=1.2)
 def gang_of_512_raised_rates() -> float:
-    """The same with the request rates of controller-manager and scheduler raised to 5,000/s; five rounds each."""
-    return _beside_native(5_000, rounds=5)
+    """The same with the request rates of controller-manager and scheduler raised to 5,000/s; three rounds each."""
+    return _beside_native(5_000, rounds=3)
 
 
 def _add_fourth_node(cluster: Cluster) -> float:
