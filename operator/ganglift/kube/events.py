@@ -11,13 +11,14 @@ import asyncio
 import logging
 import uuid
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ganglift.base.clock import Clock, SystemClock
 from ganglift.base.ids import Key, Uid
 from ganglift.kube.client import Client, PatchType
-from ganglift.kube.errors import KubeError, NotFound
+from ganglift.kube.errors import AlreadyExists, KubeError, NotFound
 from ganglift.kube.resources import EVENTS, Resource
 
 logger = logging.getLogger(__name__)
@@ -148,7 +149,8 @@ class Recorder:
             except NotFound:
                 series.sent_count = 0
         if not series.sent_count:
-            await self._client.create(EVENTS, self._event(series), namespace=_namespace(series.news))
+            with suppress(AlreadyExists):  # written by a call whose answer was lost
+                await self._client.create(EVENTS, self._event(series), namespace=_namespace(series.news))
         series.sent_count, series.sent_at = count, self._clock.monotonic()
 
     async def _repeat(self, series: _Series) -> None:
