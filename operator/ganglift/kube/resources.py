@@ -102,6 +102,10 @@ DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 
+ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+
 WORKLOADS = Resource("scheduling.ganglift.dev", "v1beta1", "workloads", "Workload")
 POD_GROUPS = Resource("scheduling.ganglift.dev", "v1beta1", "podgroups", "PodGroup")
 JOBS = Resource("batch.ganglift.dev", "v1", "jobs", "Job")

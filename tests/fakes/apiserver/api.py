@@ -99,6 +99,8 @@ class Api:
 
     def create(self, target: Target, body: Obj, *, dry_run: bool = False) -> Stored:
         """Make an object."""
+        if not target.kind.is_stored:
+            return self._review(target, body)
         obj, resource = self._new_object(target, body), target.resource
         metadata = obj["metadata"]
         place = (target.namespace, metadata["name"])
@@ -118,6 +120,11 @@ class Api:
         if resource == resources.CRDS:
             self._install(obj)
         return stored
+
+    def _review(self, target: Target, body: Obj) -> Stored:
+        obj = body | {"metadata": {}}
+        target.kind.rules.prepare_create(self.store, obj, Problems())
+        return Stored(target.resource, obj, self.store.revision)
 
     def replace(self, target: Target, body: Obj, *, dry_run: bool = False) -> Stored:
         """PUT: `body` in the place of the object."""

@@ -8,15 +8,17 @@ from pydantic_core import to_json
 from tests.fakes.apiserver.api import OURS, Api, Target
 from tests.fakes.apiserver.deletion import Collector
 from tests.fakes.apiserver.discovery import discover
-from tests.fakes.apiserver.faults import Distort, Effect, Faults, Seen
+from tests.fakes.apiserver.faults import Distort, Effect, Faults, Refuse, Seen, on
 from tests.fakes.apiserver.listing import Pager
 from tests.fakes.apiserver.perform import perform
-from tests.fakes.apiserver.refusals import Obj, bad_request, not_served, unauthorized
+from tests.fakes.apiserver.refusals import Obj, bad_request, forbidden, not_served, unauthorized
 from tests.fakes.apiserver.request import understand
+from tests.fakes.apiserver.rules import AccessReviewRules
 from tests.fakes.apiserver.selecting import selection
 from tests.fakes.apiserver.watching import Watch
 
 from ganglift.base.clock import Clock, SystemClock
+from ganglift.kube import resources
 from ganglift.kube.resources import Resource
 
 
@@ -57,6 +59,14 @@ class Core:
         for watch in self.watches:
             if resource in (None, watch.resource):
                 watch.end()
+
+    def deny(self, verb: str, resource: Resource, *, subresource: str = "") -> None:
+        """Refuse this verb (403), and say so when asked for access, as RBAC does."""
+        rules = self.api.kinds[resources.ACCESS_REVIEWS].rules
+        assert isinstance(rules, AccessReviewRules)
+        rules.denied.add((verb, resource.group, resource.plural, subresource))
+        refusal = forbidden(resource, "", f'User "fake" cannot {verb} resource "{resource.plural}"')
+        self.faults.add(on(verb, resource, subresource=subresource), Refuse(refusal), times=None)
 
     def receive(
         self, *, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes

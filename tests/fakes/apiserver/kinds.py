@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.fakes.apiserver.jobs import JobRules
 from tests.fakes.apiserver.pods import PodRules
-from tests.fakes.apiserver.rules import EventRules, NodeRules, Rules
+from tests.fakes.apiserver.rules import AccessReviewRules, EventRules, NodeRules, Rules
 
 from ganglift.kube import resources
 from ganglift.kube.resources import Resource
@@ -30,7 +30,18 @@ class Kind:
     """Whether a PUT without resourceVersion is refused."""
     orphans_by_default: bool = False
     """Whether a delete that names no propagation policy leaves the dependents behind."""
+    is_stored: bool = True
+    """Whether a create leaves an object behind; reviews are only answered."""
     short_names: tuple[str, ...] = ()
+
+
+_USERS = (
+    Resource("", "v1", "services", "Service"),
+    Resource("", "v1", "configmaps", "ConfigMap"),
+    Resource("", "v1", "secrets", "Secret"),
+    Resource("apps", "v1", "daemonsets", "DaemonSet"),
+)
+"""Kinds that ganglift does not touch, and that users' manifests hold."""
 
 
 def builtin_kinds(minor: int) -> list[Kind]:
@@ -59,6 +70,8 @@ def builtin_kinds(minor: int) -> list[Kind]:
         kind(resources.POD_DISRUPTION_BUDGETS, has_status=True, short_names=("pdb",)),
         kind(resources.STORAGE_CLASSES, short_names=("sc",)),
         kind(resources.CRDS, has_status=True, short_names=("crd",)),
+        *(kind(resource, has_generation=False) for resource in _USERS),
+        kind(resources.ACCESS_REVIEWS, AccessReviewRules(), has_generation=False, is_stored=False),
     ]
 
 

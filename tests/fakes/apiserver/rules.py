@@ -79,6 +79,18 @@ class EventRules(Rules):
                 problems.immutable(field, new.get(field))
 
 
+class AccessReviewRules(Rules):
+    """SelfSubjectAccessReview: everything is allowed but what is in `denied` (verb, group, resource, subresource)."""
+
+    def __init__(self) -> None:
+        self.denied: set[tuple[str, str, str, str]] = set()
+
+    def prepare_create(self, store: Store, obj: Obj, problems: Problems) -> None:
+        asked = obj["spec"].get("resourceAttributes") or {}
+        verb, group, resource, subresource = (asked.get(k) or "" for k in ("verb", "group", "resource", "subresource"))
+        obj["status"] = {"allowed": (verb, group, resource, subresource) not in self.denied}
+
+
 def check_metadata(metadata: Obj, problems: Problems) -> None:
     """Name, labels, annotations: the limits of every kind."""
     name = metadata.get("name") or ""

@@ -17,9 +17,9 @@ from tests.support.async_polling import until
 
 from ganglift.kube.client import Limits, PatchType
 from ganglift.kube.credentials import Credentials
-from ganglift.kube.errors import Gone, KubeError, NotFound, NotServed, TransportError
+from ganglift.kube.errors import Forbidden, Gone, KubeError, NotFound, NotServed, TransportError
 from ganglift.kube.http import HttpClient
-from ganglift.kube.resources import CRDS, JOBS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
+from ganglift.kube.resources import ACCESS_REVIEWS, CRDS, JOBS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 
 REF = PODS.ref("w-0", "default")
 THINGS = Resource("example.dev", "v1", "things", "Thing")
@@ -145,6 +145,17 @@ async def test_our_kinds_can_be_missing() -> None:
     async with FakeApiServer(custom=()) as fake, fake.client() as client:
         with pytest.raises(NotServed):
             await client.get(JOBS.ref("j", "default"))
+
+
+async def test_what_is_denied_is_refused_and_said_to_be(fake: FakeApiServer, client: HttpClient) -> None:
+    fake.deny("patch", PODS, subresource="status")
+    (made,) = fake.add(pod("w-0"))
+    with pytest.raises(Forbidden):
+        await client.patch(REF, {"status": made["status"]}, patch_type=PatchType.MERGE, subresource="status")
+    attributes = {"verb": "patch", "resource": "pods", "subresource": "status"}
+    for verb, allowed in (("patch", False), ("get", True)):
+        body = {"spec": {"resourceAttributes": attributes | {"verb": verb}}}
+        assert json.loads(await client.create(ACCESS_REVIEWS, body))["status"]["allowed"] is allowed
 
 
 async def test_groups_and_kinds_can_be_discovered(client: HttpClient) -> None:
