@@ -54,7 +54,6 @@ def test_everything_stated_is_granted() -> None:
 
 
 def test_operator_asks_at_start_for_what_is_granted_but_for_the_schedulers_lease() -> None:
-    """Without that one it works too: it then notices a new scheduler later."""
     asked = {
         Permission(WHERE.get(each.namespace, "everywhere"), each.group, each.resource, each.name, each.verb)
         for each in needed(NAMESPACE, LEASE)

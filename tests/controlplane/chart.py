@@ -11,13 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.kubectl import Kubectl
-
 from ganglift.playground.playground import Playground
 
 REPOSITORY = Path(__file__).parents[2]
 CHART = REPOSITORY / "helm" / "ganglift"
-CRDS = REPOSITORY / "crds"
 RELEASE = "ganglift"
 NAMESPACE = "ganglift-system"
 SERVICE_ACCOUNT = "ganglift"
@@ -82,8 +79,6 @@ def install(playground: Playground, values: Mapping[str, Any] | None = None) -> 
 
 
 def remove(playground: Playground) -> None:
-    """Leave nothing of a release, nor of our kinds, whoever brought them."""
+    """Leave nothing of a release but the CRDs, which a next release takes up."""
     _installed.pop(playground.state_dir, None)
     helm(playground, "uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--wait")
-    crds = Kubectl(playground.kubeconfig).run("delete", "--filename", str(CRDS), "--ignore-not-found")
-    assert crds.is_ok, crds.words

@@ -156,6 +156,7 @@ def test_second_release_is_refused_and_leaves_the_first_alone(playground: Playgr
         ("create", "pods", NAMESPACE, True),
         ("create", "pods", "default", False),
         ("create", "jobs.batch", "default", True),
+        ("delete", "jobs.batch", "default", False),
         ("create", "jobs.batch.ganglift.dev", "default", False),
         ("patch", "jobs.batch.ganglift.dev/status", "default", True),
         ("update", "leases.coordination.k8s.io/ganglift", NAMESPACE, True),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.controlplane.chart import CRDS, NAMESPACE, REPOSITORY, remove
+from tests.controlplane.chart import NAMESPACE, REPOSITORY, remove
+from tests.controlplane.cluster import Cluster
 from tests.docs.markdown import DOCS, PAGES, Block, blocks
 from tests.support.kubectl import KUBECTL, Kubectl
 
@@ -32,7 +33,7 @@ def playground(playground_without_crds: Playground) -> Playground:
 
 @pytest.fixture
 def kubectl(playground: Playground) -> Kubectl:
-    """kubectl as the administrator, on a control plane without a release and without our kinds."""
+    """kubectl as the administrator, on a control plane without a release and without pods."""
     remove(playground)
     kubectl = Kubectl(playground.kubeconfig)
     kubectl.run("delete", "pods", "--all", "--grace-period=0", "--force")
@@ -110,8 +111,6 @@ def test_every_block_for_kubectl_and_helm_is_run_here() -> None:
 
 
 @pytest.mark.parametrize("block", MANIFESTS, ids=str)
-def test_manifest_is_accepted(playground: Playground, kubectl: Kubectl, block: Block) -> None:
-    assert kubectl.run("apply", "--filename", str(CRDS)).is_ok
-    assert kubectl.run("wait", "--for=condition=Established", "--filename", str(CRDS)).is_ok
-    answer = kubectl.apply(yaml.safe_load(block.text), dry_run=True)
+def test_manifest_is_accepted(cluster: Cluster, block: Block) -> None:
+    answer = cluster.kubectl.apply(yaml.safe_load(block.text), dry_run=True)
     assert answer.is_ok, answer.words

@@ -61,13 +61,12 @@ def links(page: Path) -> list[str]:
 
 
 def table(page: Path, first_heading: str) -> list[dict[str, str]]:
-    """Return the rows of the page's one table whose first column bears that heading, as heading to cell.
+    """Return the rows of the page's tables whose first column bears that heading, as heading to cell.
 
     Cells are Markdown as written.
     """
-    (found,) = [rows for rows in _tables(page) if rows[0][0] == first_heading]
-    headings, *rows = found
-    return [dict(zip(headings, row, strict=True)) for row in rows]
+    found = [rows for rows in _tables(page) if rows[0][0] == first_heading]
+    return [dict(zip(headings, row, strict=True)) for headings, *rows in found for row in rows]
 
 
 def _tables(page: Path) -> Iterator[list[list[str]]]:

@@ -30,12 +30,12 @@ _EVERYWHERE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", "events", ("get", "list")),
     ("events.k8s.io", "events", ("create", "patch")),
     ("scheduling.k8s.io", "priorityclasses", _READ),
-    ("batch", "jobs", (*_READ, "create", "patch", "delete")),
-    (SCHEDULING_GROUP, "workloads", (*_READ, "create", "patch", "delete")),
-    (SCHEDULING_GROUP, "podgroups", (*_READ, "create", "patch", "delete")),
+    ("batch", "jobs", (*_READ, "create", "patch")),
+    (SCHEDULING_GROUP, "workloads", (*_READ, "create", "patch")),
+    (SCHEDULING_GROUP, "podgroups", (*_READ, "create", "patch")),
     (SCHEDULING_GROUP, "workloads/status", ("patch",)),
     (SCHEDULING_GROUP, "podgroups/status", ("patch",)),
-    (BATCH_GROUP, "jobs", (*_READ, "patch", "delete")),
+    (BATCH_GROUP, "jobs", (*_READ, "delete")),
     (BATCH_GROUP, "jobs/status", ("patch",)),
 )
 _OWN_NAMESPACE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
