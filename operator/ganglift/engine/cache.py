@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from ganglift.api.names import DEFAULT_SCHEDULER
+from ganglift.api.names import DEFAULT_SCHEDULER, FENCE_LABEL
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key, Uid
@@ -28,8 +28,12 @@ class Listener(Protocol):
         """A pod that bears this group's label came, changed or went."""
         ...
 
-    def capacity_grew(self) -> None:
-        """Something ended, came or changed so that a gang may fit that did not."""
+    def capacity_grew(self, by: Key | None = None) -> None:
+        """There is more room than before: a node came or changed, or a bound pod went, one of group `by` or of none."""
+        ...
+
+    def room_returned(self) -> None:
+        """Room that was only kept, for a nomination, is kept no more."""
         ...
 
 
@@ -190,7 +194,7 @@ class Cache:
             self._leave(key, old.uid)
             self._listener.group_changed(key)
         if self.books.remove(pod.uid):
-            self._listener.capacity_grew()
+            self._freed(old)
         self._tell(pod.uid, None)
 
     # Node events
@@ -243,7 +247,14 @@ class Cache:
         else:
             self.books.place(pod, *place)
         if before is not None and (place is None or place[0] != before):
-            self._listener.capacity_grew()
+            self._freed(pod)
+
+    def _freed(self, pod: Pod) -> None:
+        """Tell that a pod has left the place it had in the books."""
+        if pod.is_bound and self.books.node_of(pod.uid) is None:
+            self._listener.capacity_grew(pod.group)
+        else:
+            self._listener.room_returned()
 
     def _place(self, pod: Pod) -> tuple[str, Kind] | None:
         if pod.is_over:
@@ -252,7 +263,7 @@ class Cache:
             return pod.spec.node_name, Kind.TERMINATING if pod.is_deleting else Kind.BOUND
         if node := self.planned_node(pod):
             return node, Kind.RESERVED if pod.is_gated and pod.uid not in self._lifting else Kind.LIFTED
-        if not pod.is_gated and (node := pinned_node(pod)):
+        if not pod.is_gated and FENCE_LABEL not in pod.metadata.labels and (node := pinned_node(pod)):
             return node, Kind.PINNED
         return None
 

@@ -85,6 +85,8 @@ class Engine:
         """Of a group that is split by a label: the groups made for its values."""
         self._due: set[Key] = set()
         self._grew = False
+        self._givers: set[Key | None] = set()
+        """Whose bound pods, since the last pass, left room; None stands for other pods and for nodes."""
         self._wake = asyncio.Event()
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -97,8 +99,14 @@ class Engine:
                 entry.wants_plan = True
                 self._mark(one)
 
-    def capacity_grew(self) -> None:
-        """Look again at all that wait."""
+    def capacity_grew(self, by: Key | None = None) -> None:
+        """Look again at all that wait, also at those that back off, but for the group that gave the room itself."""
+        self._grew = True
+        self._givers.add(by)
+        self._wake.set()
+
+    def room_returned(self) -> None:
+        """Look again at all that wait. Not at who backs off: its own reservation, given back, must not wake it."""
         self._grew = True
         self._wake.set()
 
@@ -188,12 +196,14 @@ class Engine:
             self._remarks.about(entry)
 
     def _take(self) -> tuple[list[Entry], bool]:
-        """Take the groups that are due, and whether capacity grew: that ends all waits, and a failed repair's."""
+        """Take the groups that are due, and whether there is more room: that ends waits, and a failed repair's."""
         grew, self._grew = self._grew, False
+        givers, self._givers = self._givers, set()
         due, self._due = self._due, set()
-        if grew:
-            for entry in self.entries.values():
+        for key, entry in self.entries.items():
+            if givers - {key}:
                 entry.backoff.wake()
+        if grew:
             due |= {entry.key for entry in self.entries.values() if entry.look is not None and entry.look.is_partial}
         return [self.entries[key] for key in sorted(due) if key in self.entries], grew
 
@@ -291,7 +301,7 @@ class Engine:
         if entry.is_busy or entry.look is None:
             return
         kept = [pod for pod in entry.look.membership.gated if pod.nominated and self.nominations.is_ours(pod)]
-        if kept and not entry.wants_plan:
+        if kept and (not entry.wants_plan or entry.backoff.is_waiting(self._clock.monotonic())):
             self._start(entry, self._work.release(kept), "release")
 
     # Tasks
