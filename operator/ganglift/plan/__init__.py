@@ -1,11 +1,21 @@
 """The planner: whether a gang fits, where each member goes, and why not. Pure, deterministic, integers only.
 
-shape     a pod as placement sees it              requests  how its requests are summed
-books     nodes and pods, kept in step            snapshot  the books at one moment; the room of one pass
-nodes     which nodes admit which demand          match     single values against single rules
-request   what is asked                           queue     in which order
-plan      all waiting groups at one moment        fit       one group: a place for each member, or why not
-pack      which nodes like pods go to             explain   causes, counted over nodes
-check     questions about a plan already made     filters   one pod on one node
-verdict   the answers, as values                  words     and in words
+What is asked and answered
+    request   groups that wait, with their members      verdict   the answers, as values
+    queue     in which order they are planned           words     the answers, in words
+    plan      all waiting groups at one moment          check     questions about a plan that is already made
+
+The cluster
+    shape     a pod as placement sees it                books     nodes and pods, kept in step with every event
+    requests  how a pod's requests are summed           ledger    claims, volumes, namespaces, device classes, likewise
+    nodes     labels, taints: which node admits whom    snapshot  all of that at one moment
+    occupants who holds a place; selectors over them    room      a snapshot that one planning pass takes from
+
+Finding places
+    fit       one group: topology, else the reasons     topology  domains and slices, outermost first
+    place     by the cheapest method that is exact      domains   which domains may hold the gang, by sums
+    pack      like members, by counting                 solve     different members, by an integer programme
+    search    members that bear on each other           relations the rules between them (rules, terms, selector)
+    explain   causes, counted over nodes                nearmiss  what would help
+    filters   one pod on one node                       match     single values against single rules
 """

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ganglift.api.selectors import Requirement
 from ganglift.base.ids import Uid
+from ganglift.plan.chunks import Chunked, Chunks
 from ganglift.plan.match import is_valid, matches_value
 from ganglift.plan.nodes import Codes, Mask
 from ganglift.plan.selector import PodSelector
@@ -44,8 +45,8 @@ class Occupants:
 
     nodes: NDArray[np.int32]
     kinds: NDArray[np.int8]
-    shapes: tuple[Shape | None, ...]
-    uids: tuple[Uid, ...]
+    shapes: Chunks[Shape | None]
+    uids: Chunks[Uid]
     namespaces: LabelCodes
     labels: dict[str, LabelCodes]
     repelling: tuple[int, ...]
@@ -101,7 +102,7 @@ class Occupants:
         return column
 
 
-def encode(label: str, shapes: Sequence[Shape | None]) -> LabelCodes:
+def encode(label: str, shapes: Chunks[Shape | None] | Chunked[Shape | None]) -> LabelCodes:
     """Return one label of all shapes as codes."""
     code: dict[str, int] = {}
     values = (shape.label(label) if shape is not None else None for shape in shapes)

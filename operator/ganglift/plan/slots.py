@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ganglift.base.ids import NodeName, Uid
+from ganglift.plan.chunks import Chunked
 from ganglift.plan.nodes import Codes
 from ganglift.plan.occupants import LabelCodes, Occupants, encode
 from ganglift.plan.shape import Shape
@@ -47,8 +48,8 @@ class Slots:
         self.slot: dict[Uid, int] = {}
         self.rows: NDArray[np.int32] = np.full(_FIRST_SLOTS, -1, np.int32)
         self.kinds: NDArray[np.int8] = np.zeros(_FIRST_SLOTS, np.int8)
-        self.shapes: list[Shape | None] = []
-        self.uids: list[Uid] = []
+        self.shapes = Chunked[Shape | None]()
+        self.uids = Chunked[Uid]()
         self._namespaces = _Column()
         self._labels: dict[str, _Column] = {}
         self._wanted: set[str] = set()
@@ -93,8 +94,8 @@ class Slots:
         return Occupants(
             nodes=nodes,
             kinds=self.kinds[:size].copy(),
-            shapes=tuple(self.shapes),
-            uids=tuple(self.uids),
+            shapes=self.shapes.frozen(),
+            uids=self.uids.frozen(),
             namespaces=self._namespaces.view(size),
             labels={label: column.view(size) for label, column in self._labels.items()},
             repelling=tuple(sorted(self._repelling)),

@@ -58,6 +58,8 @@ def place_together(room: Room, group: GroupRequest, members: Sequence[Member], u
 
 def pins_of(room: Room, group: GroupRequest, node: int) -> tuple[Pin, ...]:
     """Return the labels that keep a member in its domains: those of all Required levels."""
+    if not group.topology:
+        return ()
     labels = room.snapshot.table.facts[node].labels
     return tuple((one.key, labels[one.key]) for one in group.topology if one.mode == "Required" and one.key in labels)
 
