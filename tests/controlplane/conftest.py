@@ -23,16 +23,6 @@ StartCluster = Callable[[PlaygroundOptions], Cluster]
 StartOperator = Callable[..., OperatorProcess]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="run each proof at its full size")
-
-
-@pytest.fixture(scope="session")
-def full(request: pytest.FixtureRequest) -> bool:
-    """Whether proofs run at their full size."""
-    return bool(request.config.getoption("--full"))
-
-
 class _Playgrounds:
     """At most two playgrounds at a time: more would only slow each other down on a small machine."""
 
