@@ -88,7 +88,14 @@ class Operator:
         leadership = elector if self._settings.leader_elect else _Alone()
         executor = Executor(client, leadership, recorder)
         engine = Engine(self._settings, executor, self._clock)
-        pods = Informer(client, PODS, Pod.model_validate_json, PodFeed(engine.cache), clock=self._clock)
+        pods = Informer(
+            client,
+            PODS,
+            Pod.model_validate_json,
+            PodFeed(engine.cache),
+            clock=self._clock,
+            disordered=engine.cache.disordered,
+        )
         nodes = Informer(client, NODES, Node.model_validate_json, NodeFeed(engine.cache), clock=self._clock)
         registry = kopf.OperatorRegistry()
         kinds = handlers.register(registry, client, executor, engine, self._clock)

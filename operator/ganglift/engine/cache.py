@@ -8,6 +8,7 @@ Beside what the API shows it holds *assumptions*: a node planned for a pod whose
 """
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -79,6 +80,7 @@ class Cache:
         self._expectations: list[Expectation] = []
         self._snapshot: Snapshot | None = None
         self._members: dict[Uid, tuple[Pod, Member]] = {}
+        self._ordered_since = 0
 
     # Questions
 
@@ -112,8 +114,11 @@ class Cache:
         return ((self.pods[uid], since) for uid, since in self._loose.items())
 
     def nominated_at(self, uid: Uid) -> int:
-        """Event number at which the pod's present nomination was first seen; the newest number if it has none."""
-        return self._nominated_at.get(uid, self.sequence)
+        """Event number from which it is certain that the pod's present nomination stands; the newest if it has none.
+
+        Of what a listing showed nobody can tell which came first, so it counts as known at the end of the listing.
+        """
+        return max(self._nominated_at.get(uid, self.sequence), self._ordered_since)
 
     def planned_node(self, pod: Pod) -> str:
         """The node that room is kept on for the pod, seen or assumed; empty if there is none."""
@@ -160,6 +165,10 @@ class Cache:
         return expectation
 
     # Pod events
+
+    def disordered(self, is_begin: bool) -> None:
+        """Take note that pod events come in no order from now on, or do again."""
+        self._ordered_since = sys.maxsize if is_begin else self.sequence
 
     def replace_pods(self, pods: Iterable[Pod]) -> None:
         """Take a full list: pods not in it are gone."""
@@ -241,13 +250,13 @@ class Cache:
             self._reserved.add(pod.uid)
         else:
             self._reserved.discard(pod.uid)
-        before = self.books.node_of(pod.uid)
-        if place is None:
-            self.books.remove(pod.uid)
-        else:
-            self.books.place(pod, *place)
-        if before is not None and (place is None or place[0] != before):
+        before = self.books.node_of(pod.uid), self.books.kind_of(pod.uid)
+        has_changed = self.books.remove(pod.uid) if place is None else self.books.place(pod, *place)
+        if before[0] is not None and (place is None or place[0] != before[0]):
             self._freed(pod)
+        elif has_changed and place == before:
+            # Where it was and as it was, so its size or its labels have changed: others may fit now.
+            self._listener.capacity_grew(pod.group)
 
     def _freed(self, pod: Pod) -> None:
         """Tell that a pod has left the place it had in the books."""

@@ -16,6 +16,7 @@ look, and a slow sweep looks without one.
 
 import asyncio
 import logging
+import random
 from collections.abc import Coroutine
 from typing import Any
 
@@ -58,7 +59,7 @@ REST = 2.0
 class Engine:
     """Gangs of one cluster. The handlers tell it of groups and Jobs, the informers tell its cache of pods and nodes."""
 
-    def __init__(self, settings: Settings, executor: Executor, clock: Clock) -> None:
+    def __init__(self, settings: Settings, executor: Executor, clock: Clock, rng: random.Random | None = None) -> None:
         self.settings = settings
         self.executor = executor
         self.cache = Cache(self)
@@ -67,6 +68,7 @@ class Engine:
         self.nominations = Nominations(executor)
         self.entries: dict[Key, Entry] = {}
         self._clock = clock
+        self._rng = rng or random.Random()
         self._distrust = Distrust(settings.node_avoid)
         self._policy = Policy(settings.queue_policy)
         self._remarks = Remarks(executor)
@@ -115,7 +117,7 @@ class Engine:
         entry = self.entries.get(group.key)
         if entry is None or entry.group.uid != group.uid:
             self.drop_group(group.key)
-            backoff = Backoff(self.settings.backoff_base, self.settings.backoff_max)
+            backoff = Backoff(self.settings.backoff_base, self.settings.backoff_max, self._rng)
             self.entries[group.key] = Entry(group, backoff)
             if (base := base_of(group)) != group.key:
                 self._parts.setdefault(base, set()).add(group.key)

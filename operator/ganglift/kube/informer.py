@@ -63,7 +63,11 @@ class Stale(KubeError):
 
 
 class Informer(Generic[T]):
-    """Keeps a sink in step with one kind. `parse` makes an object of its JSON and raises ValueError if it can't."""
+    """Keeps a sink in step with one kind. `parse` makes an object of its JSON and raises ValueError if it can't.
+
+    `disordered` is told True before the differences of a listing are passed on, and False after: these come in no
+    particular order, all other changes in the order in which they happened.
+    """
 
     def __init__(
         self,
@@ -77,6 +81,7 @@ class Informer(Generic[T]):
         timing: Timing | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
+        disordered: Callable[[bool], None] | None = None,
     ) -> None:
         self.resource_version = ""
         """Of the last event, bookmark or listing; empty before the first listing and when it has become too old."""
@@ -99,6 +104,7 @@ class Informer(Generic[T]):
         self._newest = 0
         self._old_listings = 0
         self._streams_listings = True
+        self._disordered = disordered or (lambda _: None)
 
     @property
     def is_synced(self) -> bool:
@@ -270,7 +276,9 @@ class Informer(Generic[T]):
         self._newest = number
         self._last = (number, Uid(""))
         logger.info("%s: listed %d objects at %s", self._resource, len(listed), version)
+        self._disordered(True)
         await self._mirror.take(listed, version, self._pause)
+        self._disordered(False)
         self._advance(version)
 
     def _is_settled(self) -> bool:
