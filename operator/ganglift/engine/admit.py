@@ -155,8 +155,7 @@ class Admission:
     async def _lift(self) -> None:
         """Remove our gate from all members, after a dry run of one member of each template."""
         members = [pod for pod, _ in self._members()]
-        for pod in _one_of_each(members):
-            await self._lift_one(pod, dry_run=True)
+        await asyncio.gather(*(self._lift_one(pod, dry_run=True) for pod in _one_of_each(members)))
         self.report(Lifting(0, len(members)))
         self._check()
         self.cache.lifting(self.intent.uids)
@@ -165,12 +164,11 @@ class Admission:
                 await self._lift_one(pod)
             return
         answers = await asyncio.gather(*(self._lift_one(pod) for pod in members), return_exceptions=True)
-        # Some gates are off by now: what failed is for settling to repair, so only a fault of ours is raised.
+        lifted = [pod.uid for pod, answer in zip(members, answers, strict=True) if answer is None]
+        await self.cache.expect(lifted, lambda pod: not pod.has_gate).wait(SEEN_TIMEOUT_S)
         for answer in answers:
-            if isinstance(answer, BaseException) and not isinstance(answer, _Ended):
-                raise answer
-        uids = self.intent.uids
-        await self.cache.expect(uids, lambda pod: not pod.has_gate).wait(SEEN_TIMEOUT_S)
+            if answer is not None:
+                raise answer  # the others' gates are off: a matter for settling
 
     async def _lift_one(self, pod: Pod, *, dry_run: bool = False) -> None:
         at = rfc3339(self.clock.now())
@@ -206,5 +204,5 @@ def _ref(pod: Pod) -> Ref:
 
 
 def _one_of_each(pods: Iterable[Pod]) -> Iterable[Pod]:
-    """One pod for each demand: pods of one template are refused or taken alike."""
-    return {shape_of(pod).demand: pod for pod in pods}.values()
+    """One pod for each template, that is for each owner and demand: these are refused or taken alike."""
+    return {(pod.controller.uid if pod.controller else pod.uid, shape_of(pod).demand): pod for pod in pods}.values()

@@ -49,7 +49,7 @@ class GroupWork:
     look: Callable[[Entry], None]
     show: Callable[[Entry], None]
     planned: dict[Uid, NodeName] = field(default_factory=dict)
-    """Where this process nominated members that are now lifted."""
+    """Where this process nominated members last."""
 
     def retain(self, uids: Collection[Uid]) -> None:
         """Forget all pods but these."""
@@ -75,9 +75,9 @@ class GroupWork:
             still_wanted=lambda: self._why_unwanted(entry, intent),
             report=report,
         )
+        self.planned.update({place.uid: place.node for place in placements})
         result = await admission.run()
         if result.end is End.LIFTED:
-            self.planned.update({place.uid: place.node for place in placements})
             entry.losses = 0
             entry.refused.clear()
             entry.outcome = Settling(0, len(placements))
