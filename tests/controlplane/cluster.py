@@ -122,6 +122,15 @@ class Cluster:
         patched: Object = self.playground.client.patch(path, body)
         return patched
 
+    def refusal(self, method: str, path: str, body: Mapping[str, Any], **content: str) -> str:
+        """Ask, and return the words in which the API server refuses; empty if it does as asked."""
+        with self.playground.client.session() as session:
+            try:
+                session.request(method, path, body, **content)
+            except RequestFailed as error:
+                return str(error)
+        return ""
+
     def delete(self, path: str) -> None:
         """Delete with the dependents in the background, as kubectl does."""
         separator = "&" if "?" in path else "?"

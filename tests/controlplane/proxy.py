@@ -15,6 +15,7 @@ import json
 import re
 import ssl
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +39,9 @@ _OF_ONE_CONNECTION = {"connection", "content-length", "host", "keep-alive", "tra
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked of the API server."""
+    """What was asked of the API server; `at` is when it came, on the monotonic clock."""
 
+    at: float
     method: str
     path: str
     query: Mapping[str, str]
@@ -210,7 +212,7 @@ class Proxy:
         await asyncio.gather(*left, return_exceptions=True)
 
     async def _handle(self, asked: web.Request) -> web.StreamResponse:
-        request = Request(asked.method, asked.path, asked.query, await asked.read())
+        request = Request(time.monotonic(), asked.method, asked.path, asked.query, await asked.read())
         self.requests.append(request)
         for hold in tuple(self._holds):
             if not await hold.admit(request):
