@@ -29,7 +29,8 @@ def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> Do
     placed = {place.member.uid for place in inside.attempt.places}
     left_out = [member for member in group.members if member.uid not in placed]
     if not left_out:
-        return DoesNotFit(group.need, fit, total, 0, (), unjudged=unjudged)
+        taken_by = len({place.node for place in inside.attempt.places})
+        return DoesNotFit(group.need, fit, total, taken_by, (), unjudged=unjudged, absent=group.need - fit)
     missing = left_out[0]
     demand = missing.shape.demand
     own = room.used_by(room.taken[room.group_start :])

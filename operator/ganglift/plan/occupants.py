@@ -4,7 +4,7 @@ The books keep one column of codes for each label that some rule has looked at, 
 few array operations. A column that is not there yet is made from the shapes, and the books keep it from then on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ganglift.base.ids import Uid
 from ganglift.plan.chunks import Chunked, Chunks
 from ganglift.plan.match import is_valid, matches_value
 from ganglift.plan.nodes import Codes, Mask
-from ganglift.plan.selector import PodSelector
+from ganglift.plan.selector import Meaning, PodSelector
 from ganglift.plan.shape import Demand, Pairs, Shape
 from ganglift.plan.terms import Namespaces, Term, anti_affinity_terms
 
@@ -35,8 +35,11 @@ class Repeller(NamedTuple):
     slots: NDArray[np.intp]
 
 
-Repellers = Mapping[str | None, tuple[Repeller, ...]]
-"""Repellers by the namespace whose pods they keep away, None for those that mean pods of any namespace."""
+class Repellers(NamedTuple):
+    """Repellers by whom they may keep away, and the labels that decides on."""
+
+    by_meaning: Mapping[Meaning, tuple[Repeller, ...]]
+    labels: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,16 +120,14 @@ def _repellers(occupants: Occupants, namespaces: Namespaces) -> Repellers:
         shape = occupants.shapes[slot]
         if shape is not None and occupants.nodes[slot] >= 0:
             alike.setdefault(_deciding(shape), []).append(slot)
-    found: dict[str | None, list[Repeller]] = {}
+    found: dict[Meaning, list[Repeller]] = {}
     for slots in alike.values():
         shape = occupants.shapes[slots[0]]
         for term in anti_affinity_terms(shape, namespaces) if shape is not None else ():
-            meant: Sequence[str | None] = (
-                (None,) if term.selector.namespaces is None else sorted(term.selector.namespaces)
-            )
-            for namespace in meant:
-                found.setdefault(namespace, []).append(Repeller(term, np.array(slots, np.intp)))
-    return {namespace: tuple(repellers) for namespace, repellers in found.items()}
+            for meaning in term.selector.meanings():
+                found.setdefault(meaning, []).append(Repeller(term, np.array(slots, np.intp)))
+    labels = frozenset(pair[0] for _, pair in found if pair is not None)
+    return Repellers({meaning: tuple(repellers) for meaning, repellers in found.items()}, labels)
 
 
 def _deciding(shape: Shape) -> tuple[Demand, str, Pairs]:

@@ -13,7 +13,7 @@ import numpy as np
 from ganglift.plan.nodes import Codes, Mask
 from ganglift.plan.room import Room
 from ganglift.plan.rules import Affinity, Apart, Census, Domains, Rule, Spread, eligible_nodes, spread_counts
-from ganglift.plan.selector import labels_read
+from ganglift.plan.selector import labels_read, meanings_of
 from ganglift.plan.shape import Shape
 from ganglift.plan.terms import Term, affinity_terms, anti_affinity_terms, selectors_of
 from ganglift.plan.verdict import Cause
@@ -33,7 +33,7 @@ class Relations:
         self._room = room
         self._domains: dict[str, Domains] = {}
         distinct = tuple(dict.fromkeys(shapes))
-        away = _away(room, {shape.namespace for shape in distinct})
+        away = _away(room, distinct)
         read = self._labels_read(distinct, away)
         found: dict[tuple[object, ...], int] = {}
         self.variants: list[Shape] = []
@@ -139,16 +139,14 @@ class Relations:
         return rules[key]
 
 
-def _away(room: Room, namespaces: Iterable[str]) -> list[Repelled]:
-    """Return the anti-affinity terms of others that may mean pods of these namespaces."""
+def _away(room: Room, shapes: Sequence[Shape]) -> list[Repelled]:
+    """Return the anti-affinity terms of others that may mean pods of these shapes."""
     occupants = room.snapshot.occupants
     repellers = occupants.repellers(room.snapshot.namespaces)
-    found = []
-    for namespace in (None, *sorted(namespaces)):
-        for term, slots in repellers.get(namespace, ()):
+    found: dict[int, Repelled] = {}
+    for meaning in meanings_of(shapes, repellers.labels) if repellers.by_meaning else ():
+        for term, slots in repellers.by_meaning.get(meaning, ()):
             held = slots if not room.released_slots else slots[~np.isin(slots, list(room.released_slots))]
-            found.append(Repelled(term, occupants.nodes[held]))
-    for shape, node in room.taken_repelling():
-        terms = anti_affinity_terms(shape, room.snapshot.namespaces)
-        found += [Repelled(term, np.array([node], np.int32)) for term in terms]
-    return found
+            found[id(term)] = Repelled(term, occupants.nodes[held])
+    taken = (Repelled(term, np.array([node], np.int32)) for term, node in room.repelling(shapes))
+    return [*found.values(), *taken]

@@ -5,7 +5,7 @@ the nodes touched since. Not thread-safe.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from ganglift.base.ids import Uid
 from ganglift.plan.nodes import Mask
+from ganglift.plan.selector import Meaning, PodSelector, meanings_of
 from ganglift.plan.shape import DEVICE_CLASS, ClaimKey, Demand, Exclusive, Shape, collide
 from ganglift.plan.snapshot import Counts, Snapshot, Standing
+from ganglift.plan.terms import Term, anti_affinity_terms
 from ganglift.plan.verdict import Cause, CauseKind
 from ganglift.plan.volumes import Mounts, mounts_of, over_limit
 
@@ -46,7 +48,11 @@ class Room:
         self.group_start = 0
         """Where in `taken` the group that is being placed began: what comes after is its own."""
         self.released_slots: set[int] = set()
-        self._repelling = 0
+        self._repelling: dict[Meaning, list[tuple[Term, int]]] = {}
+        self._repelling_labels: set[str] = set()
+        self._by_meaning: dict[Meaning, list[int]] = {}
+        self._filed = 0
+        """How much of `taken` is filed under what selectors may mean it by: only what was asked about so far."""
         self.costs: dict[Demand, Counts] = {}
         """What `pack` thinks of the nodes, kept for the pass."""
         self._biggest: dict[str, int] = {}
@@ -154,16 +160,30 @@ class Room:
         guessed = ("labels of namespaces",) if selects and not self.snapshot.namespaces_known else ()
         return (*demand.unjudged, *self.mounts(demand).unjudged, *named, *guessed)
 
-    def taken_repelling(self) -> list[Taken]:
-        """Return what was taken by pods with anti-affinity of their own."""
-        return [one for one in self.taken if one.shape.demand.anti_affinity] if self._repelling else []
+    def repelling(self, shapes: Sequence[Shape]) -> Iterator[tuple[Term, int]]:
+        """Yield anti-affinity terms of pods placed in this pass that may mean one of the shapes, with their nodes."""
+        for meaning in meanings_of(shapes, self._repelling_labels) if self._repelling else ():
+            yield from self._repelling.get(meaning, ())
+
+    def taken_by(self, selectors: Sequence[PodSelector]) -> list[tuple[int, int]]:
+        """Return number and node of what was taken by pods that all of the selectors mean, in the order of taking."""
+        for number in range(self._filed, len(self.taken)):
+            for meaning in meanings_of((self.taken[number].shape,)):
+                self._by_meaning.setdefault(meaning, []).append(number)
+        self._filed = len(self.taken)
+        numbers = (number for meaning in selectors[0].meanings() for number in self._by_meaning.get(meaning, ()))
+        meant = (number for number in numbers if all(one.matches(self.taken[number].shape) for one in selectors))
+        return [(number, self.taken[number].node) for number in sorted(meant)]
 
     # Taking and giving back
 
     def take(self, shape: Shape, node: int) -> None:
         """Count a pod of the shape on the node from now on."""
         self.taken.append(Taken(shape, node))
-        self._repelling += bool(shape.demand.anti_affinity)
+        for term in anti_affinity_terms(shape, self.snapshot.namespaces):
+            for meaning in term.selector.meanings():
+                self._repelling.setdefault(meaning, []).append((term, node))
+                self._repelling_labels |= {meaning[1][0]} if meaning[1] is not None else set()
         self._count(shape.demand, node)
 
     def take_all(self, shapes: Sequence[Shape], nodes: Rows) -> None:
@@ -185,7 +205,13 @@ class Room:
         """Undo the last `count` takes."""
         for _ in range(count):
             shape, node = self.taken.pop()
-            self._repelling -= bool(shape.demand.anti_affinity)
+            for term in anti_affinity_terms(shape, self.snapshot.namespaces):
+                for meaning in term.selector.meanings():
+                    self._repelling[meaning].pop()  # what was taken last is filed last
+            if self._filed > len(self.taken):
+                self._filed -= 1
+                for meaning in meanings_of((shape,)):
+                    self._by_meaning[meaning].pop()
             self._discount(shape.demand, node)
 
     def release(self, uids: Iterable[Uid]) -> list[Standing]:

@@ -9,7 +9,7 @@ they will be bound when the member is looked at. *Other* ones only hold a nomina
 so they count against a place and never in favour of one (kube-scheduler itself looks at both cases on a node).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,19 +48,10 @@ class Census:
         mask = self._present & self._lasting if lasting else self._present.copy()
         for selector in selectors:
             mask &= occupants.matching(selector)
-        taken = np.array(list(self._taken(selectors)), np.int32).reshape(-1, 2)
+        taken = np.array(self._room.taken_by(selectors), np.int32).reshape(-1, 2)
         own = taken[:, 0] >= self._room.group_start
         sure = np.concatenate((occupants.nodes[mask & self._sure], taken[own, 1]))
         return sure, np.concatenate((occupants.nodes[mask & ~self._sure], taken[~own, 1]))
-
-    def _taken(self, selectors: Sequence[PodSelector]) -> Iterator[tuple[int, int]]:
-        """Yield number and node of what was taken in this pass by pods that all selectors mean."""
-        meant: dict[Shape, bool] = {}
-        for number, (shape, node) in enumerate(self._room.taken):
-            if shape not in meant:
-                meant[shape] = all(selector.matches(shape) for selector in selectors)
-            if meant[shape]:
-                yield number, node
 
 
 @dataclass(slots=True)

@@ -16,7 +16,8 @@ from ganglift.api.pod import Pod
 from ganglift.api.selectors import NodeSelector, PodAffinityTerm, Toleration, TopologySpreadConstraint
 from ganglift.plan.requests import requests_of, with_slot
 
-Pairs = tuple[tuple[str, str], ...]
+Pair = tuple[str, str]
+Pairs = tuple[Pair, ...]
 
 
 ClaimKey = tuple[str, str]

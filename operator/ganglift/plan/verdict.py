@@ -132,6 +132,7 @@ class DoesNotFit:
 
     `fitting_nodes` of all `nodes` are those that take a member. `proven` is False where a search ended at its budget,
     so that a plan may exist that was not found. `busy` are the nodes that would take a member if their pods were gone.
+    `absent` members are needed and were not given at all.
     """
 
     need: int
@@ -145,6 +146,7 @@ class DoesNotFit:
     busy: tuple[NodeName, ...] = ()
     proven: bool = True
     unjudged: tuple[str, ...] = ()
+    absent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
