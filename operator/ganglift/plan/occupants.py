@@ -4,7 +4,7 @@ The books keep one column of codes for each label that some rule has looked at, 
 few array operations. A column that is not there yet is made from the shapes, and the books keep it from then on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ class Occupants:
             return np.zeros_like(mask)
         if selector.namespaces is not None:
             codes = [self.namespaces.code[n] for n in sorted(selector.namespaces) if n in self.namespaces.code]
-            mask &= np.isin(self.namespaces.codes, codes)
+            mask &= _among(self.namespaces.codes, codes)
         for requirement in selector.requirements:
             mask &= self._where(requirement)
         return mask
@@ -92,7 +92,7 @@ class Occupants:
             case "DoesNotExist":
                 return codes < 0
             case "In" | "NotIn":
-                found = np.isin(codes, [code[value] for value in requirement.values if value in code])
+                found = _among(codes, [code[value] for value in requirement.values if value in code])
                 return found if requirement.operator == "In" else ~found
         by_value = [matches_value(requirement, value) for value in tuple(code)]
         return np.array([*by_value, False], np.bool_)[codes]
@@ -103,6 +103,19 @@ class Occupants:
             self.wanted.add(label)
             column = self.labels[label] = encode(label, self.shapes)
         return column
+
+
+def _among(codes: Codes, wanted: Sequence[int]) -> Mask:
+    """Return where the code is one of those wanted; comparing with each is much quicker than `isin` for a few."""
+    mask = np.zeros(len(codes), np.bool_)
+    if len(wanted) > _FEW:
+        return np.isin(codes, wanted)
+    for one in wanted:
+        mask |= codes == one
+    return mask
+
+
+_FEW = 8
 
 
 def encode(label: str, shapes: Chunks[Shape | None] | Chunked[Shape | None]) -> LabelCodes:
