@@ -14,10 +14,10 @@ from enum import Enum, auto
 
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
-from ganglift.base.ids import Key, Uid
+from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.engine.cache import Cache
 from ganglift.engine.competitors import rival_of
-from ganglift.engine.executor import Executor
+from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Answer, Fence
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.writes import lift, nominate, rfc3339
@@ -122,8 +122,8 @@ class Admission:
         self.report(Reserved(len(nodes)))
         self._check()
 
-    async def _nominate(self, pod: Pod, node: str) -> None:
-        self.nominations.write(pod.uid)
+    async def _nominate(self, pod: Pod, node: NodeName) -> None:
+        self.nominations.write(pod.uid, node)
         await self.executor.patch(_ref(pod), nominate(pod, node), PatchType.MERGE, subresource="status")
 
     async def _confirm(self) -> None:
@@ -155,20 +155,33 @@ class Admission:
     async def _lift(self) -> None:
         """Remove our gate from all members, after a dry run of one member of each template."""
         members = [pod for pod, _ in self._members()]
-        await asyncio.gather(*(self._lift_one(pod, dry_run=True) for pod in _one_of_each(members)))
+        for _, error in await self._lift_all(_one_of_each(members), dry_run=True):
+            if error is not None:
+                raise error
         self.report(Lifting(0, len(members)))
         self._check()
         self.cache.lifting(self.intent.uids)
-        if self.intent.is_sequential:
-            for pod in members:
-                await self._lift_one(pod)
-            return
-        answers = await asyncio.gather(*(self._lift_one(pod) for pod in members), return_exceptions=True)
-        lifted = [pod.uid for pod, answer in zip(members, answers, strict=True) if answer is None]
+        answers = await self._lift_all(members)
+        lifted = [pod.uid for pod, error in answers if error is None]
         await self.cache.expect(lifted, lambda pod: not pod.has_gate).wait(SEEN_TIMEOUT_S)
-        for answer in answers:
-            if answer is not None:
-                raise answer  # the others' gates are off: a matter for settling
+        for _, error in answers:
+            if error is not None:
+                raise error  # some gates may be off by now: what is left is for the loop to see
+
+    async def _lift_all(self, pods: Iterable[Pod], *, dry_run: bool = False) -> list[tuple[Pod, BaseException | None]]:
+        """Remove the gates, one after another until the first failure where order matters; return what came of each."""
+        if not self.intent.is_sequential or dry_run:
+            lifts = [(pod, self._lift_one(pod, dry_run=dry_run)) for pod in pods]
+            answers = await asyncio.gather(*(lift for _, lift in lifts), return_exceptions=True)
+            return [(pod, answer) for (pod, _), answer in zip(lifts, answers, strict=True)]
+        done: list[tuple[Pod, BaseException | None]] = []
+        for pod in pods:
+            try:
+                await self._lift_one(pod)
+            except (_Ended, NotLeading) as error:
+                return [*done, (pod, error)]
+            done.append((pod, None))
+        return done
 
     async def _lift_one(self, pod: Pod, *, dry_run: bool = False) -> None:
         at = rfc3339(self.clock.now())

@@ -3,6 +3,8 @@
 import random
 from dataclasses import dataclass, field
 
+_MOST_DOUBLINGS = 32
+
 
 @dataclass(slots=True)
 class Backoff:
@@ -16,11 +18,14 @@ class Backoff:
     rng: random.Random = field(default_factory=random.Random)
     failures: int = 0
     until: float = 0.0
+    _failed_at: float = 0.0
 
     def fail(self, now: float) -> float:
         """Note a failed start at `now`; return the seconds until the next one."""
-        delay = min(self.base_s * 2.0**self.failures, self.max_s) * (1 + self.rng.random() / 10)
+        doubled = self.base_s * 2.0 ** min(self.failures, _MOST_DOUBLINGS)
+        delay = min(doubled, self.max_s) * (1 + self.rng.random() / 10)
         self.failures += 1
+        self._failed_at = now
         self.until = now + delay
         return delay
 
@@ -28,8 +33,11 @@ class Backoff:
         return now < self.until
 
     def wake(self) -> None:
-        """End the present wait, since there is more room now; the next failure still waits longer than the last."""
-        self.until = 0.0
+        """Cut the present wait short, since there is more room now; the next failure still waits longer than the last.
+
+        The shortest wait is kept: where pods end all the time a gang that fails again and again must not spin.
+        """
+        self.until = min(self.until, self._failed_at + self.base_s)
 
     def reset(self) -> None:
         """Forget all failures: the gang has been scheduled."""

@@ -101,13 +101,9 @@ class Cache:
             known = self._members[pod.uid] = (pod, member_of(pod))
         return known[1]
 
-    def reserved(self) -> int:
-        """How many gated pods hold a nomination, seen or assumed."""
-        return len(self._reserved)
-
-    def groups(self) -> tuple[Key, ...]:
-        """All groups that some pod names."""
-        return tuple(self._by_group)
+    def reserved_uids(self) -> frozenset[Uid]:
+        """Gated pods that hold a nomination, seen or assumed."""
+        return frozenset(self._reserved)
 
     def loose(self) -> Iterable[tuple[Pod, int]]:
         """Pods that kube-scheduler may bind at any moment, each with the event number since when it may."""
@@ -146,6 +142,10 @@ class Cache:
             self._assumed.pop(uid, None)
             if (pod := self.pods.get(uid)) is not None:
                 self._account(pod)
+
+    def assume_nothing(self) -> None:
+        """Take all assumptions back: nobody is at work."""
+        self.forget({*self._assumed, *self._lifting})
 
     def reserved_below(self, priority: int) -> tuple[Uid, ...]:
         """Reservations that a gang of this priority need not respect, since kube-scheduler would not."""

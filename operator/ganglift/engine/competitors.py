@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ganglift.api.names import FENCE_LABEL
+from ganglift.api.names import FENCE_LABEL, LIFTED_AT
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key
 from ganglift.engine.cache import Cache
@@ -49,4 +49,5 @@ def rival_of(cache: Cache, placements: Sequence[Placement], since: int) -> Rival
 
 
 def _is_ours(pod: Pod) -> bool:
-    return (pod.group is not None and bool(pod.nominated)) or FENCE_LABEL in pod.metadata.labels
+    is_lifted = LIFTED_AT in pod.metadata.annotations and pod.group is not None
+    return (is_lifted and bool(pod.nominated)) or FENCE_LABEL in pod.metadata.labels

@@ -17,8 +17,8 @@ look, and a slow sweep looks without one.
 import asyncio
 import logging
 import random
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Mapping
+from typing import NoReturn
 
 from ganglift.api.job import BatchJob
 from ganglift.api.pod import Pod
@@ -30,25 +30,30 @@ from ganglift.engine.backoff import Backoff
 from ganglift.engine.cache import Cache
 from ganglift.engine.distrust import Distrust
 from ganglift.engine.entry import Entry
-from ganglift.engine.executor import Executor, NotLeading
+from ganglift.engine.executor import Executor
 from ganglift.engine.fence import Fence
+from ganglift.engine.housekeeping import Housekeeping
 from ganglift.engine.jobs import Jobs
-from ganglift.engine.look import look_at
+from ganglift.engine.look import Look, look_at
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.settle import Repair, Situation, TakeBack, settle
+from ganglift.engine.tasks import Tasks
+from ganglift.engine.timers import Timers
 from ganglift.engine.work import GroupWork
-from ganglift.gang.outcome import Settling, Unschedulable, Waiting
+from ganglift.gang.outcome import Settling, Stuck, Unschedulable, Waiting
 from ganglift.gang.split import base_of
 from ganglift.gang.takeback import leftovers
-from ganglift.kube.errors import KubeError
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
-from ganglift.plan.verdict import Fits, Placement
+from ganglift.plan.request import GroupRequest
+from ganglift.plan.verdict import Fits, Placement, PlanResult
 
 log = logging.getLogger(__name__)
 
+TROUBLE_FIRST_S, TROUBLE_LONGEST_S = 1.0, 60.0
+"""Pauses after steps that the API server did not carry out."""
 COALESCE_S = 0.005
 """A burst of events is one pass, at this cost in latency."""
 COALESCE_MOST_S = 0.1
@@ -90,7 +95,20 @@ class Engine:
         self._givers: set[Key | None] = set()
         """Whose bound pods, since the last pass, left room; None stands for other pods and for nodes."""
         self._wake = asyncio.Event()
-        self._tasks: asyncio.TaskGroup | None = None
+        self._tasks = Tasks(clock, self._ended)
+        self._housekeeping = Housekeeping(
+            self.cache,
+            self.entries,
+            self.nominations,
+            self._work,
+            self.fence,
+            self._remarks,
+            clock,
+            settings.sweep_interval,
+            self._mark,
+            self.group_changed,
+        )
+        self._timers: Timers[Key] = Timers(self._mark)
 
     # What happens in the cluster
 
@@ -117,14 +135,16 @@ class Engine:
         entry = self.entries.get(group.key)
         if entry is None or entry.group.uid != group.uid:
             self.drop_group(group.key)
-            backoff = Backoff(self.settings.backoff_base, self.settings.backoff_max, self._rng)
-            self.entries[group.key] = Entry(group, backoff)
+            self.entries[group.key] = self._new_entry(group)
             if (base := base_of(group)) != group.key:
                 self._parts.setdefault(base, set()).add(group.key)
-        elif _is_newer(group, entry.group):
-            entry.wants_plan |= group.metadata.generation != entry.group.metadata.generation
-            entry.group = group
+        else:
+            entry.take(group)
         self._mark(group.key)
+
+    def _new_entry(self, group: PodGroup) -> Entry:
+        backoff = Backoff(self.settings.backoff_base, self.settings.backoff_max, self._rng)
+        return Entry(group, backoff, Backoff(TROUBLE_FIRST_S, TROUBLE_LONGEST_S, self._rng))
 
     def drop_group(self, key: Key) -> None:
         """Take the end of a group; what is under way for it ends at its next check."""
@@ -132,7 +152,13 @@ class Engine:
             entry.is_dropped = True
             self._report.forget(key)
             self._remarks.forget(entry.group.uid)
-            self._parts.get(base_of(entry.group), set()).discard(key)
+            self._timers.drop(key)
+            base = base_of(entry.group)
+            parts = self._parts.get(base, set()) - {key}
+            self._parts |= {base: parts} if parts else {}
+            if not parts:
+                self._parts.pop(base, None)
+            self._housekeeping.tidy_soon()
 
     def set_job(self, job: BatchJob) -> None:
         """Take a batch/v1 Job whose pods bear a group's label."""
@@ -158,44 +184,52 @@ class Engine:
     # The loop
 
     async def run(self) -> None:
-        """Work until cancelled. The cache must have its first full lists of pods and nodes."""
+        """Work until cancelled; may be run again. The cache must have its first full lists of pods and nodes."""
+        self.nominations.begin()
         await self.fence.provide()
-        await self.nominations.take_over(self.cache.pods.values())
-        async with asyncio.TaskGroup() as self._tasks:
-            self._tasks.create_task(self._sweep(), name="sweep")
-            self._tasks.create_task(self._report.run(), name="report")
-            rest_s = COALESCE_S
-            while True:
-                await self._wake.wait()
-                await self._clock.sleep(rest_s)
-                self._wake.clear()
-                begun = self._clock.monotonic()
-                await self._pass()
-                rest_s = min(max(COALESCE_S, REST * (self._clock.monotonic() - begun)), COALESCE_MOST_S)
+        await self._housekeeping.learn()
+        try:
+            async with self._tasks.running() as tasks:
+                tasks.create_task(self._housekeeping.sweep(), name="sweep")
+                tasks.create_task(self._housekeeping.tidy(), name="tidy")
+                tasks.create_task(self._report.run(), name="report")
+                await self._loop()
+        finally:
+            self._timers.close()
+            self.cache.assume_nothing()
+            await self.fence.close()
 
-    async def _sweep(self) -> None:
-        """Back up every event: look at everything once in a while."""
+    async def _loop(self) -> NoReturn:
+        rest_s = COALESCE_S
         while True:
-            for key in self.entries:
-                self._mark(key)
-            self.nominations.retain(self.cache.pods.keys())
-            self._work.retain(self.cache.pods.keys())
-            await self.fence.sweep()
-            await self._remarks.about_lost(self.cache, self.entries, self._clock.now())
-            await self._clock.sleep(self.settings.sweep_interval)
+            await self._wake.wait()
+            await self._clock.sleep(rest_s)
+            self._wake.clear()
+            begun = self._clock.monotonic()
+            await self._pass()
+            rest_s = min(max(COALESCE_S, REST * (self._clock.monotonic() - begun)), COALESCE_MOST_S)
 
     async def _pass(self) -> None:
         due, grew = self._take()
         for entry in due:
-            self._look(entry)
-            self._settle(entry)
+            with self._tasks.blaming(entry):
+                self._look(entry)
+                self._settle(entry)
         waiting = self._waiting(grew)
         if waiting:
             await self._plan(waiting)
         for entry in {entry.key: entry for entry in (*due, *waiting)}.values():
-            self._release(entry)
-            self._report.show(entry)
-            self._remarks.about(entry)
+            with self._tasks.blaming(entry):
+                self._finish(entry)
+
+    def _finish(self, entry: Entry) -> None:
+        """Do what is left to do for a group once all are planned."""
+        self._release(entry)
+        self._explain_partial(entry)
+        self._report.show(entry)
+        self._remarks.about(entry)
+        if (wait_s := entry.waits_s(self._clock.monotonic())) > 0:
+            self._later(entry, wait_s)
 
     def _take(self) -> tuple[list[Entry], bool]:
         """Take the groups that are due, and whether there is more room: that ends waits, and a failed repair's."""
@@ -227,56 +261,78 @@ class Engine:
         look = entry.look
         if look is None or entry.is_busy:
             return
+        if not look.is_partial:
+            entry.partial_since = entry.unrepairable_since = None
+        if entry.trouble.is_waiting(self._clock.monotonic()):
+            return
         if detached := leftovers(look.membership.leaving):
-            self._start(entry, self._work.remove(detached), "remove")
+            self._tasks.start(entry, lambda: self._work.remove(detached), "remove")
         elif freed := look.freed:
-            self._start(entry, self._work.free(freed), "free")
+            self._tasks.start(entry, lambda: self._work.free(freed), "free")
         elif look.is_partial:
-            self._settle_partial(entry)
-        else:
-            entry.unrepairable_since = None
+            self._settle_partial(entry, look)
 
-    def _settle_partial(self, entry: Entry) -> None:
-        assert entry.look is not None
-        now = self._clock.monotonic()
+    def _settle_partial(self, entry: Entry, look: Look) -> None:
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        entry.partial_since = entry.partial_since or now
         since = entry.unrepairable_since
         situation = Situation(
             snapshot=self.cache.snapshot(),
-            now=self._clock.now(),
-            planned=self._work.planned,
-            avoid=self._distrust.avoided(now) | entry.refused,
-            unrepairable_for_s=now - since if since is not None else 0.0,
+            now=now,
+            partial_since=entry.partial_since,
+            planned=self.nominations.written,
+            avoid=self._distrust.avoided(monotonic) | entry.refused,
+            unrepairable_for_s=monotonic - since if since is not None else 0.0,
             may_repair=entry.repaired_at != self.cache.books.version,
         )
-        step = settle(entry.look, situation)
-        entry.unrepairable_since = (since or now) if step.is_without_place else None
+        step = settle(look, situation)
+        if not step.is_without_place:
+            entry.unrepairable_since = None
+        elif since is None:
+            entry.unrepairable_since = monotonic
+        if look.state.to_place == 0:
+            entry.outcome = Settling(look.state.scheduled, look.state.need, step.trouble)
         match step:
             case Repair():
                 entry.repaired_at = self.cache.books.version
-                self._start(entry, self._work.repair(entry, step), "repair")
+                self._tasks.start(entry, lambda: self._work.repair(entry, step), "repair")
             case TakeBack():
-                self._start(entry, self._work.take_back(entry, step), "take back")
+                self._take_back(entry, look, step.why)
             case _:
-                self._later(entry, step.wait_s(situation.now))
-        if entry.look.state.to_place == 0:
-            entry.outcome = Settling(entry.look.state.scheduled, entry.look.state.need, step.trouble)
+                self._later(entry, step.wait_s(now))
+
+    def _take_back(self, entry: Entry, look: Look, why: str) -> None:
+        back = self._work.way_back(look, why)
+        if back.steps:
+            self._tasks.start(entry, lambda: self._work.take_back(entry, back, why), "take back")
+        else:
+            # Nobody would make these pods again: all that can be done is to say so.
+            names = tuple(pod.name for pod in back.left)
+            entry.outcome = Stuck(look.state.scheduled, look.state.need, names)
+
+    def _explain_partial(self, entry: Entry) -> None:
+        """Say of a gang that lacks members or room for more of them that some are on their way or have a place."""
+        look, outcome = entry.look, entry.outcome
+        if look is not None and look.is_partial and not entry.is_busy and isinstance(outcome, Waiting | Unschedulable):
+            entry.outcome = Settling(look.state.scheduled, look.state.need, outcome.message)
 
     def _waiting(self, grew: bool) -> list[Entry]:
         """Return the groups to plan now; under the strict policy one that is not due may still be in the way."""
         now = self._clock.monotonic()
-        ready = [entry for entry in self.entries.values() if entry.is_ready and not entry.backoff.is_waiting(now)]
+        ready = [entry for entry in self.entries.values() if entry.is_ready and not entry.waits_s(now)]
         due = [entry for entry in ready if grew or entry.wants_plan]
         return ready if due and self._policy is Policy.STRICT else due
 
     async def _plan(self, waiting: list[Entry]) -> None:
         """Ask the planner about all of these at once, and start those that fit."""
-        now = self._clock.monotonic()
-        avoided = self._distrust.avoided(now)
-        requests = [entry.look.request(self.cache.member, avoided) for entry in waiting if entry.look is not None]
+        avoided = self._distrust.avoided(self._clock.monotonic())
         by_key = {entry.key: entry for entry in waiting}
+        requests: list[GroupRequest] = []
         for entry in waiting:
             entry.wants_plan = False
-        result = await asyncio.to_thread(plan, self.cache.snapshot(), requests, self._policy)
+            with self._tasks.blaming(entry):
+                requests += [entry.look.request(self.cache.member, avoided)] if entry.look is not None else []
+        result = await self._ask(requests, by_key)
         for key, verdict in result.verdicts.items():
             entry = by_key[key]
             if entry.is_dropped or entry.is_busy:
@@ -286,56 +342,52 @@ class Engine:
             elif entry.look is not None:
                 entry.outcome = Unschedulable(entry.look.words_of(verdict))
 
+    async def _ask(self, requests: list[GroupRequest], by_key: Mapping[Key, Entry]) -> PlanResult:
+        """Plan in a worker thread. Where the planner breaks on one of the groups, the others are planned without it."""
+        snapshot = self.cache.snapshot()
+        try:
+            return await asyncio.to_thread(plan, snapshot, requests, self._policy)
+        except Exception:
+            log.exception("these groups could not be planned together, each is tried by itself")
+        sound: list[GroupRequest] = []
+        for request in requests:
+            with self._tasks.blaming(by_key[request.key]):
+                await asyncio.to_thread(plan, snapshot, [request], self._policy)
+                sound.append(request)
+        return await asyncio.to_thread(plan, snapshot, sound, self._policy)
+
     def _admit(self, entry: Entry, placements: tuple[Placement, ...]) -> None:
         """Start the admission of a plan, unless too many reservations stand already: then plan again when some go."""
         if not placements:
             return
-        standing = self.cache.reserved()
-        if standing and standing + len(placements) > self.settings.max_reserved:
+        others = len(self.cache.reserved_uids() - {place.uid for place in placements})
+        if others and others + len(placements) > self.settings.max_reserved:
             entry.wants_plan = True
+            entry.outcome = None
             return
         for place in placements:
             self.cache.assume(place.uid, place.node)
-        self._start(entry, self._work.admit(entry, placements), "admit")
+        self._tasks.start(entry, lambda: self._work.admit(entry, placements), "admit")
 
     def _release(self, entry: Entry) -> None:
-        """Give back room kept for gated members that no admission is under way for."""
-        if entry.is_busy or entry.look is None:
+        """Give back room kept for gated members, unless they are about to be planned again."""
+        now = self._clock.monotonic()
+        if entry.is_busy or entry.look is None or entry.trouble.is_waiting(now):
             return
+        is_next = entry.wants_plan and entry.is_ready and not entry.waits_s(now)
         kept = [pod for pod in entry.look.membership.gated if pod.nominated and self.nominations.is_ours(pod)]
-        if kept and (not entry.wants_plan or entry.backoff.is_waiting(self._clock.monotonic())):
-            self._start(entry, self._work.release(kept), "release")
+        if kept and not is_next:
+            self._tasks.start(entry, lambda: self._work.release(kept), "release")
 
-    # Tasks
-
-    def _start(self, entry: Entry, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Run what takes time for a group; look at the group again when it is done."""
-        assert self._tasks is not None
-        entry.task = self._tasks.create_task(self._guard(entry, work), name=f"{name} {entry.key}")
-
-    async def _guard(self, entry: Entry, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except NotLeading:
-            return
-        except KubeError as error:
-            log.warning("a step failed and is tried again", extra={"gang": str(entry.key), "error": str(error)})
-            entry.backoff.fail(self._clock.monotonic())
-        finally:
-            entry.task = None
-            self.group_changed(entry.key)
-            if (wait := entry.backoff.until - self._clock.monotonic()) > 0:
-                self._later(entry, wait)
+    def _ended(self, entry: Entry) -> None:
+        """Look again at a group whose task has ended."""
+        self.group_changed(entry.key)
 
     def _later(self, entry: Entry, delay_s: float) -> None:
         """Look at a group again in a while."""
-        asyncio.get_running_loop().call_later(max(delay_s, 0.0), self._mark, entry.key)
+        if not entry.is_dropped:
+            self._timers.set(entry.key, delay_s)
 
     def _mark(self, key: Key) -> None:
         self._due.add(key)
         self._wake.set()
-
-
-def _is_newer(group: PodGroup, known: PodGroup) -> bool:
-    """Whether the watch shows a later version than the one known; our own status writes are known before it does."""
-    return int(group.metadata.resource_version or 0) >= int(known.metadata.resource_version or 0)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key, NodeName
@@ -16,6 +17,9 @@ class Entry:
 
     group: PodGroup
     backoff: Backoff
+    """Between attempts to start the gang; more room cuts it short."""
+    trouble: Backoff
+    """Between steps that the API server did not carry out; more room does not help there."""
     look: Look | None = None
     outcome: Outcome | None = None
     """What came of the last step; status shows it."""
@@ -34,6 +38,8 @@ class Entry:
     """The group is gone from the API; what is under way for it ends at its next check."""
     repaired_at: int = -1
     """Version of the books that the last repair was planned on: one repair for each state of the world."""
+    partial_since: datetime | None = None
+    """Since when the gang has been seen partial, where nothing on its pods tells when they were lifted."""
 
     @property
     def key(self) -> Key:
@@ -44,6 +50,21 @@ class Entry:
         """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met."""
         return self.look is not None and not self.is_busy and self.look.is_ready
 
+    def take(self, group: PodGroup) -> None:
+        """Take the group as the API has it, unless a later version is known: watch, reads and writes race."""
+        if group.uid != self.group.uid or _version_of(group) < _version_of(self.group):
+            return
+        self.wants_plan |= group.metadata.generation != self.group.metadata.generation
+        self.group = group
+
+    def waits_s(self, now: float) -> float:
+        """Return for how long nothing is started for the group, 0 where something may be at once."""
+        return max(self.backoff.until - now, self.trouble.until - now, 0.0)
+
     @property
     def is_busy(self) -> bool:
         return self.task is not None
+
+
+def _version_of(group: PodGroup) -> int:
+    return int(group.metadata.resource_version or 0)

@@ -18,14 +18,15 @@ from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Uid
 from ganglift.engine.cache import Cache
-from ganglift.engine.executor import Executor
-from ganglift.kube.errors import Forbidden, KubeError, NotFound, StatusError
+from ganglift.engine.executor import Executor, NotLeading
+from ganglift.kube.errors import KubeError, NotFound, StatusError
 from ganglift.kube.resources import PODS, PRIORITY_CLASSES, Ref
 
 log = logging.getLogger(__name__)
 
 ANSWER_TIMEOUT_S = 15.0
 """No answer in this time: kube-scheduler is down or far behind, and nothing is lifted."""
+CLOSE_TIMEOUT_S = 2.0
 AFTERGLOW_S = 0.1
 """From the answer until our own watch has certainly shown the binds that came before it."""
 
@@ -57,6 +58,7 @@ class Fence:
     raised: int = 0
     """How many fences this process has raised."""
     _next: "asyncio.Task[Passage] | None" = field(default=None, init=False)
+    _standing: "set[asyncio.Task[Passage]]" = field(default_factory=set, init=False)
 
     async def passed(self, why: str) -> Passage:
         """Raise a fence, or join one that is not yet made, and return when kube-scheduler has answered.
@@ -65,7 +67,22 @@ class Fence:
         """
         if self._next is None:
             self._next = asyncio.create_task(self._raise(why), name="fence")
+            self._standing.add(self._next)
+            self._next.add_done_callback(self._forget)
         return await asyncio.shield(self._next)
+
+    async def close(self) -> None:
+        """Take down what stands. What can't be taken down in time is left to the sweep of whoever leads next."""
+        for _ in range(2):
+            for task in self._standing:
+                task.cancel()
+            if self._standing:
+                await asyncio.wait(self._standing, timeout=CLOSE_TIMEOUT_S)
+
+    def _forget(self, task: "asyncio.Task[Passage]") -> None:
+        self._standing.discard(task)
+        if self._next is task:
+            self._next = None
 
     async def _raise(self, why: str) -> Passage:
         # Whoever asks in this turn of the loop has seen its nominations too, and joins.
@@ -76,7 +93,7 @@ class Fence:
         log.info("fence raised", extra={"fence": name, "competitor": why})
         try:
             body = await self.executor.create(PODS, fence_pod(self.namespace, name), namespace=self.namespace)
-        except (NotFound, Forbidden, StatusError) as error:
+        except (StatusError, NotLeading) as error:
             return Passage(Answer.UNAVAILABLE, f"no fence pod could be made: {error}")
         except KubeError as error:
             return Passage(Answer.NO_ANSWER, f"the API server could not be asked for a fence pod: {error}")
@@ -90,14 +107,14 @@ class Fence:
             await self.clock.sleep(AFTERGLOW_S)
             return Passage(Answer.PASSED)
         finally:
-            await asyncio.shield(self._lower(name, uid))
+            await self._lower(name, uid)
 
     async def _lower(self, name: str, uid: Uid) -> None:
         try:
             await self.executor.delete(Ref(PODS, name, self.namespace), uid=uid, grace_period_s=0)
         except NotFound:
             return
-        except KubeError as error:
+        except (KubeError, NotLeading) as error:
             log.warning("fence pod is left behind, the sweep deletes it", extra={"fence": name, "error": str(error)})
 
     async def sweep(self) -> None:
@@ -120,7 +137,7 @@ class Fence:
         ref = Ref(PRIORITY_CLASSES, FENCE_CLASS)
         try:
             await self.executor.ensure(ref, fence_class())
-        except KubeError as error:
+        except (KubeError, NotLeading) as error:
             log.warning("not provided for fences", extra={"object": str(ref), "error": str(error)})
 
 

@@ -1,6 +1,6 @@
 """The batch/v1 Jobs whose pods bear a group's label, by uid and by group."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from ganglift.api.job import BatchJob
 from ganglift.base.ids import Key, Uid
@@ -39,12 +39,6 @@ class Jobs:
         if not jobs:
             del self._by_group[key]
         return (key,)
-
-    def retain(self, listed: Mapping[Uid, BatchJob]) -> tuple[Key, ...]:
-        """Take a full list: Jobs not in it are gone. Return the groups that this concerns."""
-        gone = [uid for uid in self.by_uid if uid not in listed]
-        touched = {key for uid in gone for key in self.drop(uid)}
-        return tuple(touched | {key for job in listed.values() for key in self.put(job)})
 
 
 def _group_of(job: BatchJob) -> Key | None:

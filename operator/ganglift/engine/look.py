@@ -13,7 +13,7 @@ from ganglift.engine.nominations import pinned
 from ganglift.gang.membership import Membership, child_of, creation_order, members_of, owners_among
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
-from ganglift.gang.state import GangState, gather, observe
+from ganglift.gang.state import GangState, Life, gather, observe
 from ganglift.plan.request import GroupRequest, Member
 from ganglift.plan.shape import shape_of
 from ganglift.plan.verdict import Verdict
@@ -42,8 +42,8 @@ class Look:
         A gang that was whole before and lacks a member is not: what is bound stays and works, only a replacement that
         was lifted must not wait for ever.
         """
-        started = self.state.lifted if self.state.was_scheduled else self.state.lifted + self.state.scheduled
-        return started > 0 and self.state.scheduled < self.state.need
+        started = len(self.membership.lifted) + (0 if self.state.was_scheduled else self.state.scheduled)
+        return self.state.life is Life.ACTIVE and started > 0 and self.state.scheduled < self.state.need
 
     @property
     def freed(self) -> tuple[Pod, ...]:
@@ -58,10 +58,15 @@ class Look:
 
     @property
     def is_ready(self) -> bool:
-        """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met."""
-        if self.waiting is not None or not self.membership.gated:
+        """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met.
+
+        While a member that was let loose has no place, no more follow: with it fewer than need would have one (I1).
+        """
+        if self.waiting is not None or not self.membership.gated or self.state.life is not Life.ACTIVE:
             return False
-        return self.state.to_place > 0 or self.state.is_whole
+        if self.state.is_whole:
+            return True
+        return self.state.to_place > 0 and all(pod.nominated for pod in self.membership.lifted)
 
     @property
     def priority(self) -> int:

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ganglift.api.names import FIELD_MANAGER
+from ganglift.api.names import FIELD_MANAGER, LIFTED_AT
 from ganglift.api.pod import Pod
 from ganglift.api.selectors import Affinity, NodeAffinity, NodeSelector, NodeSelectorTerm, Requirement
-from ganglift.base.ids import Uid
+from ganglift.base.ids import NodeName, Uid
 from ganglift.engine.executor import Executor, ref_of
 from ganglift.gang.actions import Kind
 from ganglift.kube.errors import KubeError, NotFound
@@ -21,43 +21,73 @@ log = logging.getLogger(__name__)
 
 
 class Nominations:
-    """Which nominations are ours."""
+    """Which nominations are ours. `written` is where we nominated each pod last.
+
+    A lifted member that is nominated elsewhere than we wrote is one that kube-scheduler preempts others for.
+    """
 
     def __init__(self, executor: Executor) -> None:
+        self.written: dict[Uid, NodeName] = {}
         self._executor = executor
-        self._ours: set[Uid] = set()
+        self._judged: dict[Uid, str] = {}
+        """Nominations of others, by pod."""
 
-    def write(self, uid: Uid) -> None:
-        """Note that we are about to nominate this pod."""
-        self._ours.add(uid)
+    def write(self, uid: Uid, node: NodeName) -> None:
+        """Note that we nominate this pod."""
+        self.written[uid] = node
 
     def retain(self, uids: Collection[Uid]) -> None:
         """Forget all pods but these."""
-        self._ours.intersection_update(uids)
+        for known in (self.written, self._judged):
+            for uid in known.keys() - uids:
+                del known[uid]
 
     def is_ours(self, pod: Pod) -> bool:
-        return pod.uid in self._ours
+        return pod.uid in self.written
 
     def is_foreign(self, pod: Pod) -> bool:
-        """Whether someone else has nominated this gated pod."""
-        return bool(pod.nominated) and pod.uid not in self._ours
+        """Whether someone else has nominated this gated pod, as far as is known."""
+        return bool(pod.nominated) and pod.uid not in self.written
 
-    async def take_over(self, pods: Iterable[Pod]) -> None:
-        """Learn which standing nominations a process before this one wrote."""
-        standing = [pod for pod in pods if pod.has_gate and pod.nominated]
-        answers = await asyncio.gather(*(self._is_written_by_us(pod) for pod in standing))
-        self._ours |= {pod.uid for pod, is_ours in zip(standing, answers, strict=True) if is_ours}
+    def begin(self) -> None:
+        """Forget what was known: others have written since this process last led."""
+        self.written.clear()
+        self._judged.clear()
 
-    async def _is_written_by_us(self, pod: Pod) -> bool:
+    async def learn(self, pods: Iterable[Pod]) -> bool:
+        """Find out who wrote the nominations that are not known to be ours; return whether some turned out to be.
+
+        What can't be read is taken for someone else's until it is asked about again.
+        """
+        unknown = [pod for pod in pods if self._is_unknown(pod)]
+        answers = await asyncio.gather(*(self._author_of(pod) for pod in unknown))
+        for pod, author in zip(unknown, answers, strict=True):
+            if author == FIELD_MANAGER:
+                self.written.setdefault(pod.uid, NodeName(pod.nominated))
+            elif author is not None:
+                self._judged[pod.uid] = pod.nominated
+                if not pod.is_gated:
+                    self.written.setdefault(pod.uid, NodeName(""))
+        return FIELD_MANAGER in answers
+
+    def _is_unknown(self, pod: Pod) -> bool:
+        is_member = pod.has_gate or (LIFTED_AT in pod.metadata.annotations and not pod.is_bound)
+        is_open = bool(pod.nominated) and is_member and not pod.is_over
+        return is_open and pod.uid not in self.written and self._judged.get(pod.uid) != pod.nominated
+
+    async def _author_of(self, pod: Pod) -> str | None:
+        """Return the field manager that wrote the pod's nomination, None where that is not known or not so any more."""
         try:
             found = await self._executor.read(ref_of(Kind.POD, pod.key))
         except NotFound:
-            return False
+            return None
         except KubeError as error:
             fields = {"pod": str(pod.key), "error": str(error)}
-            log.warning("a nomination's author is unknown, it is left alone", extra=fields)
-            return False
-        return bool(found["metadata"]["uid"] == pod.uid) and author_of_nomination(found) == FIELD_MANAGER
+            log.warning("a nomination's author is not known yet, it is left alone", extra=fields)
+            return None
+        is_same = found["metadata"]["uid"] == pod.uid
+        is_same &= (found.get("status") or {}).get("nominatedNodeName") == pod.nominated
+        return author_of_nomination(found) if is_same else None
 
 
 def author_of_nomination(pod: Mapping[str, Any]) -> str:

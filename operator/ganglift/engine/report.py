@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ganglift.api.scheduling import PodGroup, PodGroupStatus
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key
+from ganglift.engine.backoff import Backoff
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, NotLeading, ref_of
 from ganglift.gang.actions import Announce, Kind
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 COUNTS_EVERY_S = 0.5
 """How often counts and messages alone are written at most, for one group."""
 RETRY_S = 1.0
+RETRY_MOST_S = 60.0
 STAYS_S = 1.0
 """How long a number of missing members must stay the same to be worth an event."""
 WRITERS = 8
@@ -41,6 +43,7 @@ class Report:
     _pending: dict[Key, Entry] = field(default_factory=dict)
     _writing: set[Key] = field(default_factory=set)
     _written_at: dict[Key, float] = field(default_factory=dict)
+    _failing: dict[Key, Backoff] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def show(self, entry: Entry) -> None:
@@ -53,6 +56,7 @@ class Report:
         """Drop what is known of a group that is gone."""
         self._pending.pop(key, None)
         self._written_at.pop(key, None)
+        self._failing.pop(key, None)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -63,13 +67,24 @@ class Report:
                 for key in [key for key in self._pending if key not in self._writing]:
                     if len(self._writing) >= WRITERS:
                         break
-                    entry = self._pending.pop(key)
-                    if (status := self._due(entry)) is not None:
-                        self._writing.add(key)
-                        writers.create_task(self._write(entry, status), name=f"status {key}")
+                    self._start(writers, self._pending.pop(key))
+
+    def _start(self, writers: asyncio.TaskGroup, entry: Entry) -> None:
+        status = self._due(entry)
+        if status is None:
+            return
+        self._writing.add(entry.key)
+        task = writers.create_task(self._write(entry, status), name=f"status {entry.key}")
+        task.add_done_callback(lambda _: self._finish(entry))
+
+    def _finish(self, entry: Entry) -> None:
+        self._writing.discard(entry.key)
+        if not entry.is_dropped:
+            self._written_at[entry.key] = self.clock.monotonic()
+        self._wake.set()
 
     def _due(self, entry: Entry) -> PodGroupStatus | None:
-        """Return the status to write now, None if there is nothing to write or counts alone must wait."""
+        """Return the status to write now, None if there is nothing to write or it must wait."""
         if entry.look is None or entry.is_dropped:
             return None
         now = self.clock.now()
@@ -85,34 +100,62 @@ class Report:
             self.later(entry, (again - now).total_seconds())
         if status == entry.group.status:
             return None
-        wait = self._written_at.get(entry.key, 0.0) + COUNTS_EVERY_S - self.clock.monotonic()
-        if wait > 0 and _says(status) == _says(entry.group.status):
-            self.later(entry, wait)
+        if (wait_s := self._wait_s(entry, status)) > 0:
+            self.later(entry, wait_s)
             return None
         return status
 
+    def _wait_s(self, entry: Entry, status: PodGroupStatus) -> float:
+        """Return how long a status waits: after a failure, or because counts and messages alone have moved."""
+        now = self.clock.monotonic()
+        failing = self._failing.get(entry.key)
+        if failing is not None and failing.is_waiting(now):
+            return failing.until - now
+        if _says(status) != _says(entry.group.status):
+            return 0.0
+        return self._written_at.get(entry.key, -COUNTS_EVERY_S) + COUNTS_EVERY_S - now
+
     async def _write(self, entry: Entry, status: PodGroupStatus) -> None:
         key, group = entry.key, entry.group
+        patch = status_patch(group, status)
+        if patch is None:
+            return
         try:
-            patch = status_patch(group, status)
-            if patch is not None:
-                answer = await self.executor.patch(
-                    ref_of(Kind.POD_GROUP, key), patch.body, PatchType(patch.type.value), subresource="status"
-                )
-                self._take(entry, PodGroup.model_validate(answer))
-                for event in transitions(group, status):
-                    self._announce(entry, event)
+            answer = await self.executor.patch(
+                ref_of(Kind.POD_GROUP, key), patch.body, PatchType(patch.type.value), subresource="status"
+            )
+            entry.take(PodGroup.model_validate(answer))
         except Conflict:
             await self._refresh(entry)
         except (NotFound, NotLeading):
-            pass
-        except KubeError as error:
-            log.warning("status not written, tried again", extra={"gang": str(key), "error": str(error)})
-            self.later(entry, RETRY_S)
-        finally:
-            self._writing.discard(key)
-            self._written_at[key] = self.clock.monotonic()
-            self._wake.set()
+            return
+        except (KubeError, ValueError) as error:
+            self._fail(entry, error)
+        else:
+            self._failing.pop(key, None)
+            for event in transitions(group, status):
+                self._announce(entry, event)
+
+    async def _refresh(self, entry: Entry) -> None:
+        """Someone else wrote to the group: read it, and compute its status anew."""
+        try:
+            entry.take(PodGroup.model_validate(await self.executor.read(ref_of(Kind.POD_GROUP, entry.key))))
+        except NotFound:
+            return
+        except (KubeError, ValueError) as error:
+            self._fail(entry, error)
+        else:
+            self.later(entry, 0.0)
+
+    def _fail(self, entry: Entry, error: Exception) -> None:
+        """Try again after a pause that grows, and say so as often."""
+        if entry.is_dropped:
+            return
+        failing = self._failing.setdefault(entry.key, Backoff(RETRY_S, RETRY_MOST_S))
+        pause_s = failing.fail(self.clock.monotonic())
+        fields = {"gang": str(entry.key), "error": str(error), "pause_s": round(pause_s, 1)}
+        log.warning("status not written, tried again", extra=fields)
+        self.later(entry, pause_s)
 
     def _announce(self, entry: Entry, event: Announce) -> None:
         """Record an event; while members come one after another only a count that stays is one."""
@@ -126,19 +169,6 @@ class Report:
                 self.executor.announce(event)
 
         asyncio.get_running_loop().call_later(STAYS_S, announce_if_so)
-
-    async def _refresh(self, entry: Entry) -> None:
-        """Someone else wrote to the group: read it, and compute its status anew."""
-        try:
-            self._take(entry, PodGroup.model_validate(await self.executor.read(ref_of(Kind.POD_GROUP, entry.key))))
-        except KubeError as error:
-            log.info("group could not be read again", extra={"gang": str(entry.key), "error": str(error)})
-        self.later(entry, 0.0)
-
-    @staticmethod
-    def _take(entry: Entry, group: PodGroup) -> None:
-        if group.uid == entry.group.uid:
-            entry.group = group
 
 
 def _says(status: PodGroupStatus) -> tuple[object, ...]:

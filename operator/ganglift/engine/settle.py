@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ganglift.api.pod import Pod
 from ganglift.base.ids import NodeName, Uid
-from ganglift.engine.look import Look, member_of
+from ganglift.engine.look import Look, lifted_at, member_of
 from ganglift.plan.check import still_fits
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
@@ -70,6 +70,8 @@ class Situation:
 
     snapshot: Snapshot
     now: datetime
+    partial_since: datetime
+    """Since when this process has seen the gang partial: for members whose pods don't tell when they were lifted."""
     planned: Mapping[Uid, NodeName]
     """Where we nominated lifted members last; a nomination elsewhere is kube-scheduler preempting for the member."""
     avoid: frozenset[NodeName]
@@ -81,8 +83,7 @@ class Situation:
 
 def settle(look: Look, situation: Situation) -> Step:
     """Return the next step for a partial gang, `look.is_partial`."""
-    started = look.progressed_at or situation.now
-    deadline = started + timedelta(seconds=look.group.spec.timeout_s)
+    deadline = _begun(look, situation) + timedelta(seconds=look.group.spec.timeout_s)
     if situation.now >= deadline:
         return TakeBack(f"no member was bound for {look.group.spec.timeout_s} s: {_trouble_of(look.membership.lifted)}")
     placeless = [pod for pod in look.membership.lifted if was_refused(pod) and not _has_room(pod, situation)]
@@ -98,6 +99,14 @@ def settle(look: Look, situation: Situation) -> Step:
     if situation.unrepairable_for_s >= REPAIR_GRACE_S:
         return TakeBack(f"{trouble}; there is no other place: {words_of(verdict)}")
     return Wait(deadline, trouble, is_without_place=True)
+
+
+def _begun(look: Look, situation: Situation) -> datetime:
+    """Return when the present attempt last made progress. A gate that someone else removed leaves no note of when."""
+    noted = look.progressed_at
+    if noted is None or any(lifted_at(pod) is None for pod in look.membership.lifted):
+        return max(noted or situation.partial_since, situation.partial_since)
+    return noted
 
 
 def was_refused(pod: Pod) -> bool:

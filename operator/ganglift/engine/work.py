@@ -6,27 +6,28 @@ group's entry for the next pass and for its status.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, TypeVar
 
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
-from ganglift.base.ids import NodeName, Uid
 from ganglift.engine.admit import Admission, End, Intent, Result
 from ganglift.engine.cache import Cache
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, ref_of
 from ganglift.engine.fence import Fence
 from ganglift.engine.jobs import Jobs
+from ganglift.engine.look import Look
 from ganglift.engine.nominations import Nominations
-from ganglift.engine.settle import Repair, TakeBack
+from ganglift.engine.settle import Repair
 from ganglift.engine.writes import lift, nominate, release, rfc3339
 from ganglift.gang.actions import Kind
-from ganglift.gang.outcome import BackOff, FenceUnavailable, LiftRefused, Outcome, Settling, Stuck
-from ganglift.gang.takeback import Step, may_take_bound, take_back
-from ganglift.kube.client import PatchType
-from ganglift.kube.errors import Conflict, Invalid, NotFound
+from ganglift.gang.outcome import BackOff, FenceUnavailable, LiftRefused, Outcome, Settling
+from ganglift.gang.takeback import Step, Takeback, may_take_bound, take_back
+from ganglift.kube.client import Body, PatchType
+from ganglift.kube.errors import Conflict, NotFound
 from ganglift.plan.shape import shape_of
 from ganglift.plan.verdict import Placement
 
@@ -48,13 +49,6 @@ class GroupWork:
     clock: Clock
     look: Callable[[Entry], None]
     show: Callable[[Entry], None]
-    planned: dict[Uid, NodeName] = field(default_factory=dict)
-    """Where this process nominated members last."""
-
-    def retain(self, uids: Collection[Uid]) -> None:
-        """Forget all pods but these."""
-        for uid in self.planned.keys() - uids:
-            del self.planned[uid]
 
     async def admit(self, entry: Entry, placements: Sequence[Placement]) -> None:
         """Take a plan through reserve, confirm and lift; note how it ended."""
@@ -75,7 +69,6 @@ class GroupWork:
             still_wanted=lambda: self._why_unwanted(entry, intent),
             report=report,
         )
-        self.planned.update({place.uid: place.node for place in placements})
         result = await admission.run()
         if result.end is End.LIFTED:
             entry.losses = 0
@@ -117,66 +110,59 @@ class GroupWork:
     async def repair(self, entry: Entry, step: Repair) -> None:
         """Nominate lifted members without a place to other nodes."""
         entry.refused |= step.refused
-        for uid, node in step.places.items():
-            pod = self.cache.pods.get(uid)
-            if pod is None or pod.is_bound or pod.nominated == node:
-                continue
-            self.nominations.write(uid)
-            try:
-                await self.executor.patch(
-                    ref_of(Kind.POD, pod.key), nominate(pod, node), PatchType.MERGE, subresource="status"
-                )
-            except (Conflict, Invalid, NotFound):
-                continue  # it was bound, changed or deleted meanwhile: the next look tells
-            self.planned[uid] = node
+
+        async def nominate_one(pod: Pod) -> None:
+            node = step.places[pod.uid]
+            await self._patch_status(pod, nominate(pod, node))
+            self.nominations.write(pod.uid, node)
+
+        pods = [pod for uid in step.places if (pod := self.cache.pods.get(uid)) is not None and not pod.is_bound]
+        await _for_each(pods, nominate_one)
         log.info("members placed again", extra={"gang": str(entry.key), "members": len(step.places)})
 
-    async def take_back(self, entry: Entry, step: TakeBack) -> None:
-        """Give the gang's places up: its owner makes the pods anew, gated. Then wait, longer each time."""
-        assert entry.look is not None
-        look = entry.look
+    def way_back(self, look: Look, why: str) -> Takeback:
+        """Return how to take a gang back as it stands now."""
         with_bound = may_take_bound(look.group, look.state)
-        back = take_back(look.membership, self.jobs.by_uid, step.why, with_bound=with_bound)
+        return take_back(look.membership, self.jobs.by_uid, why, with_bound=with_bound)
+
+    async def take_back(self, entry: Entry, back: Takeback, why: str) -> None:
+        """Give the gang's places up: its owner makes the pods anew, gated. Then wait, longer each time."""
+        log.info("gang taken back", extra={"gang": str(entry.key), "why": why, "members": len(back.steps)})
         await self.remove(back.steps)
         until = self.clock.now() + timedelta(seconds=entry.backoff.fail(self.clock.monotonic()))
-        names = tuple(pod.name for pod in back.left)
-        stuck = Stuck(look.state.scheduled, look.state.need, names) if names else None
-        entry.outcome = stuck or BackOff(until, step.why)
-        log.info("gang taken back", extra={"gang": str(entry.key), "why": step.why})
+        entry.outcome = BackOff(until, why)
 
     async def remove(self, steps: Iterable[Step]) -> None:
-        """Take pods away, each by its own steps; one that is gone or changed meanwhile is for the next look.
-
-        Raises the first other error once all pods were tried.
-        """
-        answers = await asyncio.gather(
-            *(self.executor.carry_out(step.actions) for step in steps), return_exceptions=True
-        )
-        for answer in answers:
-            if isinstance(answer, BaseException) and not isinstance(answer, Conflict | Invalid | NotFound):
-                raise answer
+        """Take pods away, each by its own steps."""
+        await _for_each(steps, lambda step: self.executor.carry_out(step.actions))
 
     async def release(self, pods: Iterable[Pod]) -> None:
         """Give room back that is kept for gated members that no plan wants there any more."""
-
-        async def release_one(pod: Pod) -> None:
-            try:
-                await self.executor.patch(
-                    ref_of(Kind.POD, pod.key), release(pod), PatchType.MERGE, subresource="status"
-                )
-            except (Conflict, Invalid, NotFound):
-                return  # bound, changed or gone: nothing is kept for it, or the next look tells
-
-        await asyncio.gather(*(release_one(pod) for pod in pods))
+        await _for_each(pods, lambda pod: self._patch_status(pod, release(pod)))
 
     async def free(self, pods: Iterable[Pod]) -> None:
         """Remove our gate from pods that wait for no gang: of a basic group, of one that is over, let in by mistake."""
         at = rfc3339(self.clock.now())
-        for pod in pods:
-            try:
-                await self.executor.patch(ref_of(Kind.POD, pod.key), lift(pod, at), PatchType.STRATEGIC)
-            except (Conflict, Invalid, NotFound):
-                continue
+        await _for_each(
+            pods, lambda pod: self.executor.patch(ref_of(Kind.POD, pod.key), lift(pod, at), PatchType.STRATEGIC)
+        )
+
+    async def _patch_status(self, pod: Pod, body: Body) -> None:
+        await self.executor.patch(ref_of(Kind.POD, pod.key), body, PatchType.MERGE, subresource="status")
+
+
+T = TypeVar("T")
+
+
+async def _for_each(things: Iterable[T], act: Callable[[T], Coroutine[Any, Any, Any]]) -> None:
+    """Do this for all of them, whatever comes of one; raise the first error once all were tried.
+
+    A pod that is gone or has changed meanwhile is no error: the next look tells.
+    """
+    answers = await asyncio.gather(*(act(thing) for thing in things), return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException) and not isinstance(answer, Conflict | NotFound):
+            raise answer
 
 
 def _depend_on_each_other(members: Iterable[Pod]) -> bool:

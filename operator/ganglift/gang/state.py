@@ -63,6 +63,8 @@ class GangState:
     failed: int
     leaving: int
     was_scheduled: bool
+    stray: int = 0
+    """Those of the lifted ones that something keeps which is not ours, so that they never get a place from us."""
 
     @property
     def is_whole(self) -> bool:
@@ -76,7 +78,7 @@ class GangState:
     @property
     def to_place(self) -> int:
         """How many gated members must still be given a place and lifted for the gang to become whole."""
-        return max(0, self.need - self.scheduled - self.lifted)
+        return max(0, self.need - self.scheduled - (self.lifted - self.stray))
 
     @property
     def missing(self) -> int:
@@ -98,7 +100,7 @@ def observe(
     """
     gated = [pod for pod in (*membership.gated, *membership.blocked) if pod.has_gate]
     held = [pod for pod in gated if (pod.nominated if reserved is None else pod.uid in reserved)]
-    loose = len(membership.lifted) + sum(1 for pod in membership.blocked if not pod.is_gated)
+    stray = sum(1 for pod in membership.blocked if not pod.is_gated)
     return GangState(
         life=life_of(group, membership, child),
         is_gang=group.spec.gang is not None,
@@ -108,13 +110,14 @@ def observe(
         ready=len(membership.gated),
         gated=len(gated),
         reserved=len(held),
-        lifted=loose,
+        lifted=len(membership.lifted) + stray,
         scheduled=len(membership.bound),
         running=sum(1 for pod in membership.bound if pod.status.phase == "Running"),
         succeeded=len(membership.succeeded),
         failed=len(membership.failed),
         leaving=len(membership.leaving),
         was_scheduled=was_scheduled(group, membership, child),
+        stray=stray,
     )
 
 
