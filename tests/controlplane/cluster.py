@@ -45,6 +45,15 @@ class Cluster:
         found: Object = self.playground.client.get(path)
         return found
 
+    def exists(self, path: str) -> bool:
+        try:
+            self.get(path)
+        except RequestFailed as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
+
     def items(self, path: str) -> list[Object]:
         found: list[Object] = self.get(path)["items"]
         return found
