@@ -138,15 +138,27 @@ def _solve(
     demands = [shape.demand for shape in relations.variants]
     if any(room.is_delegated(name) for demand in demands for name, _ in demand.requests):
         return {}, False
-    packing = solve(room, demands, masks, [len(group) for group in groups], need)
+    alike = _alike(room, demands, masks)
+    pools = [[member for variant in variants for member in groups[variant]] for variants in alike]
+    firsts = [variants[0] for variants in alike]
+    packing = solve(room, [demands[v] for v in firsts], [masks[v] for v in firsts], list(map(len, pools)), need)
     if packing.counts is None:
         return {}, packing.is_proven
     nodes: dict[Uid, int] = {}
-    for group, counts in zip(groups, packing.counts, strict=True):
-        chosen = np.repeat(np.arange(len(counts)), counts)
-        room.take_all([member.shape for member in group[: len(chosen)]], chosen)
-        nodes.update(zip((member.uid for member in group), chosen.tolist(), strict=False))
+    for pool, counts in zip(pools, packing.counts, strict=True):
+        for member, node in zip(pool, np.repeat(np.arange(len(counts)), counts).tolist(), strict=False):
+            room.take(member.shape, node)
+            nodes[member.uid] = node
     return nodes, True
+
+
+def _alike(room: Room, demands: Sequence[Demand], masks: Sequence[Mask]) -> list[list[int]]:
+    """Return the variants in groups that ask for the same and may go to the same nodes, as pods with own claims may."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for variant, (demand, mask) in enumerate(zip(demands, masks, strict=True)):
+        places = np.where(mask, room.capacity(demand), 0).tobytes()
+        groups.setdefault((demand.requests, demand.exclusives, places), []).append(variant)
+    return list(groups.values())
 
 
 def _exclude_each_other(room: Room, relations: Relations) -> bool:

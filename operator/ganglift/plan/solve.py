@@ -127,6 +127,8 @@ def _brimming(filling: NDArray[np.int32], order: NDArray[np.intp]) -> tuple[Patt
 
     One more of any other demand must cost one of the last, for what fits beside more is never more.
     """
+    if not filling.ndim:
+        return ((int(filling),),)
     brims = filling >= 0
     for axis in range(filling.ndim):
         ahead = np.full_like(filling, -1)

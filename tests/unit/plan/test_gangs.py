@@ -182,3 +182,31 @@ def test_a_preferred_domain_never_keeps_a_gang_from_starting(seed: int) -> None:
     preferred = replace(case.group(), topology=(TopologyConstraint(key=RACK, mode="Preferred"),))
     anywhere = case.plan().verdicts[KEY]
     assert isinstance(plan(case.snapshot(), [preferred]).verdicts[KEY], type(anywhere))
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_groups_planned_together_never_overcommit_a_node(seed: int) -> None:
+    rng = Random(seed)
+    nodes = random_nodes(rng, 5)
+    bound = random_bound(rng, nodes, 4)
+    pods = {f"uid-{g}-{i}": random_pod(rng, f"{g}-{i}", 0.15) for g in "abc" for i in range(rng.randint(1, 4))}
+    groups = [
+        gang(
+            g,
+            tuple(one.member() for uid, one in pods.items() if uid.startswith(f"uid-{g}")),
+            rng.randint(1, 2),
+            created=i,
+        )
+        for i, g in enumerate("abc")
+    ]
+    groups = [replace(group, need=min(group.need, len(group.members))) for group in groups]
+    result = plan(with_namespaces(books(nodes, bound)).snapshot(), groups)
+    placed = [p for verdict in result.verdicts.values() if isinstance(verdict, Fits) for p in verdict.placements]
+    placed += [p for extras in result.extras.values() for p in extras]
+    world = World([one.made for one in nodes], [(b.made, b.made.spec.node_name) for b in bound], NAMESPACE_LABELS)
+    by_name = {one.made.name: one.made for one in nodes}
+    for placement in placed:
+        refused = refusals(world, pods[placement.uid].made, by_name[placement.node])
+        assert not {"NodeResourcesFit", "NodePorts", "TaintToleration", "NodeAffinity"} & set(refused)
+        world = world.with_bound(pods[placement.uid].made, placement.node)

@@ -116,6 +116,16 @@ def test_a_claim_for_one_pod_alone_is_not_shared() -> None:
     assert refusals(used, "a") == ["claim data is in use by another pod"]
 
 
+def test_that_members_with_claims_of_their_own_do_not_fit_is_proven() -> None:
+    claims = [claim(f"data-{i}", f"pv-{i}") for i in range(3)]
+    kept = cluster(*claims, *(volume(f"pv-{i}") for i in range(3)))
+    kept.set_node(node("a").zone("a").gpus(2).made)
+    mounting = tuple(pod(f"w-{i}").gpu(1).claim(f"data-{i}").member() for i in range(3))
+    found = plan(kept.snapshot(), [gang("g", mounting)]).verdicts[Key("default", "g")]
+    assert isinstance(found, DoesNotFit)
+    assert (found.fit, found.proven) == (2, True)
+
+
 def csi(handle: str) -> PersistentVolume:
     return volume(f"pv-{handle}", csi={"driver": "disk.example.com", "volumeHandle": handle})
 
