@@ -216,8 +216,8 @@ class Proxy:
         self.requests.append(request)
         for hold in tuple(self._holds):
             if not await hold.admit(request):
-                assert asked.transport is not None
-                asked.transport.abort()
+                if asked.transport is not None:  # who asked may be gone by now, killed perhaps
+                    asked.transport.abort()
                 return web.Response(status=503)
         return await self._pass_on(asked, request)
 
