@@ -81,6 +81,11 @@ class Life:
 
     events: tuple[Event, ...]
 
+    @classmethod
+    def of(cls, pod: Object) -> Self:
+        """The life of a pod of which only the present is known."""
+        return cls((Event(time.monotonic(), "ADDED", pod),))
+
     @property
     def name(self) -> str:
         return str(self.events[0].pod["metadata"]["name"])
