@@ -1,6 +1,8 @@
 """A verdict in words. This is the only place where that is done: status, events, metrics and `explain` all use it."""
 
 from ganglift.base.quantity import PODS, format_units
+from ganglift.plan.holders import Holder
+from ganglift.plan.snapshot import Kind
 from ganglift.plan.verdict import (
     Behind,
     Cause,
@@ -35,6 +37,14 @@ _CAUSES = {
     CauseKind.AFFINITY: "not near the pods asked for, by {}",
     CauseKind.ANTI_AFFINITY: "kept apart by anti-affinity over {}",
     CauseKind.DOMAIN: "in other domains of {}",
+}
+_HOLDING = {
+    Kind.BOUND: "bound",
+    Kind.TERMINATING: "terminating",
+    Kind.LIFTED: "being bound",
+    Kind.ASSUMED: "being reserved",
+    Kind.RESERVED: "reserved",
+    Kind.PINNED: "that can go there only",
 }
 
 
@@ -72,18 +82,45 @@ def near_miss_words(miss: NearMiss) -> str:
             return f"fits if the pods tolerate {taint}, which {nodes} {_nodes(nodes)} {'has' if nodes == 1 else 'have'}"
 
 
-def _does_not_fit(verdict: DoesNotFit) -> str:
-    counts = ", ".join(f"{count.nodes} {cause_words(count.cause)}" for count in verdict.causes)
-    found = "; ".join(part for part in (counts, f"{verdict.fitting_nodes} fit") if part)
-    return _joined(
-        f"{verdict.fit} of {verdict.need} members fit",
-        f"{verdict.nodes} {_nodes(verdict.nodes)}: {found}" if verdict.nodes else "there are no nodes",
+def fit_words(verdict: DoesNotFit) -> str:
+    """Return how many members fit."""
+    return f"{verdict.fit} of {verdict.need} members fit"
+
+
+def hints_of(verdict: DoesNotFit) -> tuple[str, ...]:
+    """Return what there is to say beside the counts over nodes: what is free, what would help, what is not certain."""
+    hints = (
         _domain(verdict.domain),
         _hole(verdict.hole),
         " or ".join(map(near_miss_words, verdict.near_misses)),
+        f"{verdict.absent} more must exist" if verdict.absent else "",
         "" if verdict.proven else "a plan may exist that was not found in the work allowed",
         _unjudged(verdict.unjudged),
     )
+    return tuple(filter(None, hints))
+
+
+def holder_words(holder: Holder) -> str:
+    """Return who holds how much, how and since when."""
+    nodes = holder.nodes[0] if len(holder.nodes) == 1 else f"{len(holder.nodes)} nodes"
+    amount = f"{format_units(holder.resource, holder.units)} {holder.resource}"
+    if holder.kind is None:
+        return f"{holder.who}, before it in the queue, is to get {amount} on {nodes}"
+    pods = "1 pod" if holder.pods == 1 else f"{holder.pods} pods"
+    since = f" since {holder.since}" if holder.since else ""
+    return f"{holder.who} holds {amount} on {nodes}: {pods} {_HOLDING[holder.kind]}{since}"
+
+
+def _does_not_fit(verdict: DoesNotFit) -> str:
+    return _joined(fit_words(verdict), _counts(verdict), *hints_of(verdict))
+
+
+def _counts(verdict: DoesNotFit) -> str:
+    if not verdict.nodes:
+        return "there are no nodes"
+    counts = ", ".join(f"{count.nodes} {cause_words(count.cause)}" for count in verdict.causes)
+    found = "; ".join(part for part in (counts, f"{verdict.fitting_nodes} fit") if part)
+    return f"{verdict.nodes} {_nodes(verdict.nodes)}: {found}"
 
 
 def _domain(miss: DomainMiss | None) -> str:
