@@ -1,12 +1,13 @@
 """The command `ganglift`. Each command is a short file of its own; errors of ours end it with a message and code 1."""
 
+import gc
 import sys
 
 import typer
 
 from ganglift import __version__
 from ganglift.base.errors import GangliftError
-from ganglift.cli import playground, run
+from ganglift.cli import explain, plan, playground, run, snapshot
 from ganglift.cli.demo.command import demo
 
 app = typer.Typer(
@@ -17,6 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(name="run")(run.run)
+app.command(name="plan")(plan.plan)
+app.command(name="snapshot")(snapshot.snapshot)
+app.command(name="explain")(explain.explain)
 app.command(name="demo")(demo)
 app.add_typer(playground.app, name="playground")
 
@@ -36,3 +40,6 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # What a command has loaded goes with the process: no collection need go over it at the end.
+        gc.freeze()
