@@ -21,6 +21,7 @@ import kopf
 from prometheus_client import CollectorRegistry
 
 from ganglift import __version__, handlers
+from ganglift.api.classes import PriorityClass
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.app.cluster import check_kinds, provide_namespace
@@ -39,7 +40,7 @@ from ganglift.kube.events import Recorder
 from ganglift.kube.http import HttpClient
 from ganglift.kube.informer import Informer
 from ganglift.kube.lease import Elector
-from ganglift.kube.resources import LEASES, NODES, PODS, Ref
+from ganglift.kube.resources import LEASES, NODES, PODS, PRIORITY_CLASSES, Ref
 
 log = logging.getLogger(__name__)
 
@@ -97,11 +98,14 @@ class Operator:
             disordered=engine.cache.disordered,
         )
         nodes = Informer(client, NODES, Node.model_validate_json, NodeFeed(engine.cache), clock=self._clock)
+        classes = Informer(
+            client, PRIORITY_CLASSES, PriorityClass.model_validate_json, engine.classes, clock=self._clock
+        )
         registry = kopf.OperatorRegistry()
         kinds = handlers.register(registry, client, executor, engine, self._clock)
 
         def is_ready() -> bool:
-            return pods.is_synced and nodes.is_synced and kinds.is_synced
+            return all(source.is_synced for source in (pods, nodes, classes, kinds))
 
         async def lead() -> None:
             log.info("leading", extra={"version": __version__})
@@ -112,9 +116,10 @@ class Operator:
         async with serving(self._settings.http_port, is_ready, CollectorRegistry()), asyncio.TaskGroup() as tasks:
             tasks.create_task(nodes.run(), name="nodes")
             tasks.create_task(pods.run(), name="pods")
+            tasks.create_task(classes.run(), name="classes")
             tasks.create_task(recorder.run(), name="events")
             tasks.create_task(watch(registry, self._credentials, self._clock), name="kopf")
-            await asyncio.gather(pods.synced(), nodes.synced(), kinds.synced())
+            await asyncio.gather(pods.synced(), nodes.synced(), classes.synced(), kinds.synced())
             if self._settings.leader_elect:
                 tasks.create_task(elector.run(), name="lease")
                 tasks.create_task(reign.run(elector, lead), name="reign")

@@ -28,6 +28,7 @@ from ganglift.base.ids import Key, Uid
 from ganglift.base.settings import Settings
 from ganglift.engine.backoff import Backoff
 from ganglift.engine.cache import Cache
+from ganglift.engine.classes import Classes
 from ganglift.engine.distrust import Distrust
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor
@@ -70,13 +71,14 @@ class Engine:
         self.cache = Cache(self)
         self.fence = Fence(settings.namespace, self.cache, executor, clock)
         self.jobs = Jobs()
+        self.classes = Classes()
         self.nominations = Nominations(executor)
         self.entries: dict[Key, Entry] = {}
         self._clock = clock
         self._rng = rng or random.Random()
         self._distrust = Distrust(settings.node_avoid)
         self._policy = Policy(settings.queue_policy)
-        self._remarks = Remarks(executor)
+        self._remarks = Remarks(executor, self.classes)
         self._report = Report(executor, clock, self._later)
         self._work = GroupWork(
             self.cache,

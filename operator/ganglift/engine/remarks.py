@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ganglift.base.ids import Key, Uid
 from ganglift.engine.cache import Cache
+from ganglift.engine.classes import Classes
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor
 from ganglift.gang.remarks import lost_pods, remarks_of
@@ -17,8 +18,9 @@ AT_ONCE = 2000
 class Remarks:
     """Remembers what has been said of whom; a new process says it again, and the API folds equal events."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, classes: Classes) -> None:
         self._executor = executor
+        self._classes = classes
         self._said: dict[Uid, frozenset[str]] = {}
         self._told: set[Uid] = set()
 
@@ -26,7 +28,7 @@ class Remarks:
         """Say what is new about a group's pods."""
         if entry.look is None:
             return
-        remarks = remarks_of(entry.group, entry.look.membership, {})
+        remarks = remarks_of(entry.group, entry.look.membership, self._classes.values)
         said = self._said.get(entry.group.uid, frozenset())
         for remark in remarks:
             if remark.message not in said:
