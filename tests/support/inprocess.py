@@ -102,6 +102,14 @@ class _Line(DirectTransport):
         await super()._after(call, effect, timeout_s)
 
 
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel a task and take what it ended with."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error
+
+
 async def _forever() -> NoReturn:
     await asyncio.get_running_loop().create_future()
     raise AssertionError("nobody answers for a process that is gone")
@@ -131,10 +139,16 @@ class Announcer:
 
 
 class Operator:
-    """One process of the operator."""
+    """One process of the operator. One that `stands_by` watches, and begins to work with `lead`."""
 
     def __init__(
-        self, core: Core, *, settings: Settings | None = None, fate: Fate | None = None, limits: Limits | None = None
+        self,
+        core: Core,
+        *,
+        settings: Settings | None = None,
+        fate: Fate | None = None,
+        limits: Limits | None = None,
+        stands_by: bool = False,
     ) -> None:
         self.fate = fate or Fate()
         self.leadership = Leadership()
@@ -158,7 +172,9 @@ class Operator:
         self.nodes = Informer(
             self.client, NODES, Node.model_validate_json, NodeFeed(cache), clock=core.clock, rng=Random(0)
         )
+        self._stands_by = stands_by
         self._task: asyncio.Task[None] | None = None
+        self._reign: asyncio.Task[None] | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -169,20 +185,36 @@ class Operator:
 
     async def stop(self) -> None:
         """End it in order."""
-        assert self._task is not None
-        self._task.cancel()
-        await asyncio.wait({self._task})
-        if not self._task.cancelled() and (error := self._task.exception()) is not None:
-            raise error
+        for task in (self._reign, self._task):
+            if task is not None:
+                await _end(task)
 
     async def kill(self) -> None:
         """End it at once: nothing that it still asks for happens."""
         self.fate.died.set()
-        assert self._task is not None
-        self._task.cancel()
-        await asyncio.wait({self._task})
-        if not self._task.cancelled():
-            self._task.exception()  # what a killed process ran into is of no interest
+        for task in (self._reign, self._task):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+                if not task.cancelled():
+                    task.exception()  # what a killed process ran into is of no interest
+
+    async def synced(self) -> None:
+        """Return once the first lists are read."""
+        await asyncio.gather(self.pods.synced(), self.nodes.synced(), self.kinds.synced())
+
+    def lead(self) -> None:
+        """Begin to work, as one who has won the Lease."""
+        self.leadership.is_leading = True
+        self._reign = asyncio.create_task(self._lead(), name="reign")
+
+    async def lose(self, *, notices_late_s: float = 0.0) -> None:
+        """Lose the Lease: nothing may be written any more, and what is under way is ended once that is noticed."""
+        assert self._reign is not None
+        self.leadership.is_leading = False
+        if notices_late_s:
+            await asyncio.sleep(notices_late_s)
+        await _end(self._reign)
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -190,7 +222,12 @@ class Operator:
             tasks.create_task(self.pods.run())
             for kind in KINDS:
                 tasks.create_task(self._tell(kind))
-            await asyncio.gather(self.pods.synced(), self.nodes.synced(), self.kinds.synced())
+            await self.synced()
+            if not self._stands_by:
+                tasks.create_task(self._lead())
+
+    async def _lead(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.engine.run())
             tasks.create_task(self.kinds.run())
 
