@@ -150,7 +150,7 @@ def events() -> float:
     return best_of_ms(work, rounds=1)
 
 
-@bench("planner/5000-heartbeats", budget=50)
+@bench("planner/5000-heartbeats", budget=100)
 def heartbeats() -> float:
     """A heartbeat of every node, freshly decoded."""
     books = cluster()

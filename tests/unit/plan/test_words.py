@@ -128,3 +128,8 @@ def test_near_misses_are_told_in_the_units_people_write() -> None:
     assert near_miss_words(FreeUp("memory", 2**31, NodeName("n7"))) == "fits if 2Gi memory on n7 free up"
     assert near_miss_words(FreeUp(GPU, 2, NodeName("n7"))) == "fits if 2 nvidia.com/gpu on n7 free up"
     assert near_miss_words(Tolerate("a:NoExecute", 2)) == "fits if the pods tolerate a:NoExecute, which 2 nodes have"
+
+
+def test_members_that_do_not_exist_yet_are_told() -> None:
+    told = said([node("n1").gpus(4)], gang("g", members(3, WORKER), need=4))
+    assert told == "3 of 4 members fit: 1 node: 1 fit; 1 more must exist"
