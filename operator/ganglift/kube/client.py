@@ -12,6 +12,7 @@ API on purpose: bytes out, dicts or bytes in, no models, no cache. What it promi
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -49,14 +50,14 @@ class Propagation(StrEnum):
 class Limits:
     """How hard the API server may be asked.
 
-    Writes drain a bucket of `burst` that fills at `qps`: a gang of 512 costs 1,024 writes (nominate, lift) and must not
-    wait for the rate, yet a mistake that writes for ever is held to `qps`. Reads are bounded by `max_in_flight` alone.
+    Writes drain a bucket that fills at `qps`: a gang of 512 costs 1,024 writes (nominate, lift) and must not wait for
+    the rate, yet a mistake that writes for ever is held to `qps`. Reads are bounded by `max_in_flight` alone.
     """
 
     qps: float = 200.0
     """Writes per second in the long run."""
-    burst: int = 2_000
-    """Writes that may go at once after a quiet time."""
+    burst: int | None = None
+    """Writes that may go at once after a quiet time; as many as `qps` gives in ten seconds if None."""
     max_in_flight: int = 48
     """Requests, watches aside, that wait for an answer at the same time."""
     connect_timeout_s: float = 5.0
@@ -64,8 +65,13 @@ class Limits:
     """For one call from the moment its turn has come to the last byte of the answer, waits for a 429 included."""
 
     def __post_init__(self) -> None:
-        if min(self.qps, self.burst, self.max_in_flight, self.connect_timeout_s, self.request_timeout_s) <= 0:
+        if min(self.qps, self.bucket, self.max_in_flight, self.connect_timeout_s, self.request_timeout_s) <= 0:
             raise ValueError(f"limits must be above zero: {self}")
+
+    @property
+    def bucket(self) -> int:
+        """Size of the bucket, in writes."""
+        return max(1, math.ceil(10 * self.qps)) if self.burst is None else self.burst
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class HttpClient:
         self.limits = limits
         self._clock = clock or SystemClock()
         self._transport = transport or Transport(credentials, connect_timeout_s=limits.connect_timeout_s)
-        self._rate = AsyncLimiter(limits.burst, limits.burst / limits.qps)
+        self._rate = AsyncLimiter(limits.bucket, limits.bucket / limits.qps)
         self._in_flight = asyncio.Semaphore(limits.max_in_flight)
 
     def with_limits(self, limits: Limits) -> HttpClient:

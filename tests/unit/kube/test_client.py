@@ -233,7 +233,8 @@ async def test_writes_beyond_the_burst_keep_to_the_rate(fake: FakeApiServer) -> 
 
 async def test_a_gang_of_512_is_within_the_default_burst(fake: FakeApiServer) -> None:
     fake.add(*(pod(f"w-{i}") for i in range(512)))
-    async with fake.client(Limits(qps=0.001)) as client:
+    # All but no refill: what passes is the burst.
+    async with fake.client(Limits(qps=0.001, burst=Limits().bucket)) as client:
         for _ in range(2):
             refs = [PODS.ref(f"w-{i}", "default") for i in range(512)]
             await asyncio.gather(*(client.patch(ref, LABEL, patch_type=PatchType.MERGE) for ref in refs))
@@ -265,6 +266,10 @@ async def test_a_client_with_limits_of_its_own_does_not_queue_behind_another(fak
         await client.with_limits(Limits()).get(REF)
         assert not stuck.done()
         stuck.cancel()
+
+
+def test_a_lower_rate_has_a_smaller_burst() -> None:
+    assert (Limits().bucket, Limits(qps=20).bucket, Limits(qps=0.01).bucket) == (2_000, 200, 1)
 
 
 def test_limits_of_nothing_are_refused() -> None:
