@@ -139,13 +139,13 @@ class FakeCluster:
     def fences(self) -> list[Obj]:
         return [pod for pod in self.all(PODS) if pod["metadata"]["namespace"] == NAMESPACE]
 
-    async def until(self, holds: Callable[[], Any], *, within_s: float = DEADLINE_S) -> None:
+    async def until(self, holds: Callable[[], Any], *, within_s: float = DEADLINE_S, every_s: float = 0.005) -> None:
         """Let time pass until the condition is true; AssertionError when it is not within the time."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within_s
         while not holds():
             assert loop.time() < deadline, f"not so within {within_s:g} s"
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(every_s)
 
     async def stays(self, holds: Callable[[], Any], *, for_s: float) -> None:
         """Let time pass; AssertionError where the condition does not hold all the while."""

@@ -37,6 +37,7 @@ from ganglift.kube.resources import NODES, PODS, Resource
 from ganglift.kube.transport import Answer, Call
 
 NAMESPACE = "ganglift-system"
+LATENCY_S = 0.002
 
 
 class _Dead(BaseException):
@@ -71,17 +72,22 @@ class Fate:
 
 
 class _Line(DirectTransport):
-    """The connection of one process."""
+    """The connection of one process. Requests and answers take a moment each, some longer than others."""
 
     def __init__(self, core: Core, credentials: Credentials, fate: Fate) -> None:
         super().__init__(core, credentials)
         self._fate = fate
+        self._rng = Random(0)
 
     async def exchange(self, call: Call, timeout_s: float) -> Answer:
         try:
-            return await super().exchange(call, timeout_s)
+            await asyncio.sleep(self._rng.random() * LATENCY_S)
+            answer = await super().exchange(call, timeout_s)
+            await asyncio.sleep(self._rng.random() * LATENCY_S)
         except _Dead:
             return await _forever()
+        else:
+            return answer
 
     @asynccontextmanager
     async def stream(

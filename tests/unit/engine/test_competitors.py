@@ -66,7 +66,16 @@ def test_the_first_of_several_is_named_and_the_others_counted(cache: KeptCache) 
         pod("other").label(FENCE_LABEL, "true"),
         pod("other").gang("h").gpu(1).annotation(LIFTED_AT, "2026-11-30T12:00:00Z").nominated("n2"),
     ],
-    ids=["bound", "gated", "over", "leaving", "of another scheduler", "can't go there", "a fence", "ours, with a place"],
+    ids=[
+        "bound",
+        "gated",
+        "over",
+        "leaving",
+        "of another scheduler",
+        "can't go there",
+        "a fence",
+        "ours, with a place",
+    ],
 )
 def test_who_cannot_take_the_room_is_no_rival(cache: KeptCache, other: PodBuilder) -> None:
     cache.show(other, RESERVED)

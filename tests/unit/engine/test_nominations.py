@@ -41,14 +41,21 @@ class Api:
 
 
 @pytest.fixture
+async def cluster() -> AsyncIterator[FakeCluster]:
+    """One in which nobody touches the pods."""
+    async with FakeCluster(runs_scheduler=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture
 def api(cluster: FakeCluster) -> Api:
     return Api(cluster.core)
 
 
 @pytest.fixture
-async def nominations(cluster: FakeCluster) -> AsyncIterator[Nominations]:
+async def nominations(cluster: FakeCluster) -> Nominations:
     operator = cluster.operator(stands_by=True)
-    yield Nominations(Executor(operator.client, Leadership(), Announcer()))
+    return Nominations(Executor(operator.client, Leadership(), Announcer()))
 
 
 async def test_what_we_write_is_ours(nominations: Nominations) -> None:
