@@ -12,11 +12,7 @@ from pydantic_core import from_json
 from ganglift.api.names import BATCH_GROUP, SCHEDULING_GROUP
 from ganglift.base.errors import GangliftError
 from ganglift.kube.client import Client
-from ganglift.kube.resources import Resource
-
-ACCESS_REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
-)
+from ganglift.kube.resources import ACCESS_REVIEWS
 
 _READ = ("get", "list", "watch")
 _EVERYWHERE: tuple[tuple[str, str, tuple[str, ...]], ...] = (

@@ -3,7 +3,7 @@
     GangliftError
     ├── InvalidQuantity   (base.quantity)
     ├── InvalidSettings   (base.settings)
-    ├── ApiError ...      (kube.errors)
+    ├── KubeError ...     (kube.errors)
     └── PlaygroundError ... (playground)
 
 Each carries its data in fields; its text tells the user what to do.
