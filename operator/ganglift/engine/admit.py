@@ -110,16 +110,15 @@ class Admission:
 
     async def _reserve(self) -> None:
         """Nominate every member, and wait until the watch shows it."""
-        todo = [(pod, p.node) for pod, p in self._members() if pod.nominated != p.node]
-        answers = await asyncio.gather(*(self._nominate(pod, node) for pod, node in todo), return_exceptions=True)
+        todo = {pod.uid: (pod, p.node) for pod, p in self._members() if pod.nominated != p.node}
+        seen = self.cache.expect(todo, lambda pod: pod.nominated == todo[pod.uid][1])
+        answers = await asyncio.gather(*(self._nominate(*each) for each in todo.values()), return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise _judge(answer)
-        nodes = {p.uid: p.node for p in self.intent.placements}
-        seen = self.cache.expect(nodes, lambda pod: pod.nominated == nodes[pod.uid])
         if not await seen.wait(SEEN_TIMEOUT_S):
             raise _Ended(End.LOST, f"{len(seen.waiting)} nominations did not show within {SEEN_TIMEOUT_S:.0f} s")
-        self.report(Reserved(len(nodes)))
+        self.report(Reserved(len(self.intent.placements)))
         self._check()
 
     async def _nominate(self, pod: Pod, node: NodeName) -> None:

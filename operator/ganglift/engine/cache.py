@@ -54,6 +54,8 @@ class Expectation:
 
     async def wait(self, timeout_s: float) -> bool:
         """Return whether all was seen in time."""
+        if not self.waiting:
+            return True
         try:
             async with asyncio.timeout(timeout_s):
                 await self._done.wait()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
-from ganglift.engine.admit import Admission, End, Intent, Result
+from ganglift.engine.admit import SEEN_TIMEOUT_S, Admission, End, Intent, Result
 from ganglift.engine.cache import Cache
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, ref_of
@@ -137,8 +137,13 @@ class GroupWork:
         await _for_each(steps, lambda step: self.executor.carry_out(step.actions))
 
     async def release(self, pods: Iterable[Pod]) -> None:
-        """Give room back that is kept for gated members that no plan wants there any more."""
-        await _for_each(pods, lambda pod: self._patch_status(pod, release(pod)))
+        """Give room back that is kept for gated members that no plan wants there any more.
+
+        Ends when the watch has shown it, so that no plan made later takes what was given back for still reserved.
+        """
+        released = tuple(pods)
+        await _for_each(released, lambda pod: self._patch_status(pod, release(pod)))
+        await self.cache.expect((pod.uid for pod in released), lambda pod: not pod.nominated).wait(SEEN_TIMEOUT_S)
 
     async def free(self, pods: Iterable[Pod]) -> None:
         """Remove our gate from pods that wait for no gang: of a basic group, of one that is over, let in by mistake."""
