@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 LEASE = "ganglift"
 """Name of the Lease, in the operator's namespace."""
 GC_THRESHOLD = (100_000, 50, 1_000)
-"""A full collection walks every mirrored pod and holds the event loop for it: 0.4 s at 20,000 pods with the defaults."""
+"""A full collection walks every mirrored pod and holds the event loop: 0.4 s at 20,000 pods with the defaults."""
 LEASE_LIMITS = Limits(qps=10, burst=20, max_in_flight=2, request_timeout_s=5)
 """Renewals must not queue behind a gang's requests."""
 EVENT_LIMITS = Limits(qps=20, burst=100, max_in_flight=4)
