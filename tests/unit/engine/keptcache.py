@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.builders import GPU, PodBuilder, node
 
-from ganglift.base.ids import Key, Uid
+from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.engine.cache import Cache
 from ganglift.plan.snapshot import Kind
 
@@ -50,7 +50,8 @@ class KeptCache(Cache):
         snapshot = self.snapshot()
         if GPU not in snapshot.columns:
             return 0
-        return int(snapshot.used[snapshot.table.position[name], snapshot.columns[GPU]])
+        used: int = snapshot.used[snapshot.table.position[NodeName(name)]][snapshot.columns[GPU]]
+        return int(used)
 
     def kind(self, name: str) -> Kind | None:
         return self.books.kind_of(Uid(f"uid-{name}"))

@@ -34,7 +34,7 @@ class Api:
 
     def has(self, builder: PodBuilder, manager: str) -> None:
         obj = dict(builder.wire) | {"apiVersion": "v1", "kind": "Pod"}
-        fields = {"f:status": {"f:nominatedNodeName": {}}}
+        fields: dict[str, Any] = {"f:status": {"f:nominatedNodeName": {}}}
         entries: list[dict[str, Any]] = [{"manager": "kubelet", "fieldsV1": {"f:status": {"f:phase": {}}}}]
         obj["metadata"] = obj["metadata"] | {"managedFields": [*entries, {"manager": manager, "fieldsV1": fields}]}
         self.server.api.store.commit(PODS, ("default", "a"), obj)
