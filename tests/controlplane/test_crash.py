@@ -149,7 +149,7 @@ def test_gang_starts_whole_at_whatever_write_the_operator_was_killed(
     operator.start()
     writes = run_gang(cluster, proxy, "train")
     operator.kill()
-    for number in range(0, writes, 1 if full else max(1, writes // 3)):
+    for number in range(0, writes, 1 if full else max(1, writes // 2)):
         name = f"train-{number}"
         cluster.create(GANG_JOBS, gang_job(name, 3))
         kill_at(proxy, operator, Request.is_write, after=number)
