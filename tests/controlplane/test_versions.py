@@ -100,7 +100,7 @@ def gates(cluster: Cluster, name: str) -> list[str]:
 def refusal_of(cluster: Cluster, path: str) -> str:
     """Why kube-scheduler found no node for a pod, in its words; empty while it has not said so."""
     conditions = cluster.get(path)["status"].get("conditions", ())
-    scheduled = next((c for c in conditions if c["type"] == "PodScheduled"), {})
+    scheduled: Object = next((c for c in conditions if c["type"] == "PodScheduled"), {})
     return str(scheduled["message"]) if scheduled.get("reason") == "Unschedulable" else ""
 
 
