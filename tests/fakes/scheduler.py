@@ -71,6 +71,7 @@ class FakeScheduler:
         self._queue: dict[Uid, _Attempt] = {}
         self._victims: dict[Uid, frozenset[Uid]] = {}
         self._unheeded: set[Uid] = set()
+        self._placed: dict[Uid, Pod] = {}
         self._unread.clear()
         for stored in self._core.api.store.table(NODES).objects.values():
             self._take(NODES, Change("ADDED", stored, None))
@@ -105,6 +106,7 @@ class FakeScheduler:
         if node is not None:
             del self._queue[pod.uid]
             self.decided[pod.uid] = node
+            self._placed[pod.uid] = pod
             self.writes.append(partial(self._bind, pod, node))
         else:
             self._fail(pod)
@@ -161,6 +163,9 @@ class FakeScheduler:
     def _take_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
+        self._placed.pop(pod.uid, None)
+        if pod.is_bound or pod.nominated or pod.uid in self.decided:
+            self._placed[pod.uid] = pod
         self._unheeded.discard(pod.uid)
         if pod.is_bound:
             self.decided.pop(pod.uid, None)
@@ -175,7 +180,7 @@ class FakeScheduler:
             self._try_again(self._queue)
 
     def _forget(self, uid: Uid) -> None:
-        for index in (self.pods, self.decided, self._queue, self._victims):
+        for index in (self.pods, self.decided, self._queue, self._victims, self._placed):
             index.pop(uid, None)
         self._try_again(self._queue)
 
@@ -210,13 +215,14 @@ class FakeScheduler:
     def _fits(self, pod: Pod, node: Node, without: Iterable[Uid] = ()) -> bool:
         """Whether the pod fits with and without the nominations that it must respect."""
         gone = {pod.uid, *without}
-        held = [(other, name) for other in self.pods.values() if (name := self._held(other)) and other.uid not in gone]
+        others = [other for uid, other in self._placed.items() if uid not in gone]
+        held = [(other, name) for other in others if (name := self._held(other))]
         if refusals(World(tuple(self.nodes.values()), held), pod, node):
             return False
         kept = [
             (other, other.nominated)
-            for other in self.pods.values()
-            if self._is_nominated(other) and other.uid not in gone and other.spec.priority >= pod.spec.priority
+            for other in others
+            if self._is_nominated(other) and other.spec.priority >= pod.spec.priority
         ]
         return not kept or not refusals(World(tuple(self.nodes.values()), held + kept), pod, node)
 

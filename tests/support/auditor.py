@@ -104,6 +104,7 @@ class Auditor:
         self._progress: dict[GroupKey, float] = {}
         self._partial_since: dict[GroupKey, float] = {}
         self._whole: set[str] = set()
+        self._lifted: set[str] = set()
 
     def see(self, at: float, kind: str, event: str, obj: Object) -> None:
         """Take one event of a watch; `kind` is the plural with its group, as in RBAC rules."""
@@ -127,7 +128,7 @@ class Auditor:
             members = self._members(key, group)
             need = self._need(key, at)
             bound = sum(1 for pod in members if node_of(pod))
-            loose = [pod for pod in members if not node_of(pod) and not gates(pod)]
+            loose = [pod for pod in members if not node_of(pod) and uid_of(pod) in self._lifted]
             if bound >= need > 0 or (group.get("status") or {}).get("scheduledTime"):
                 self._whole.add(uid_of(group))
             started = len(loose) + (0 if uid_of(group) in self._whole else bound)
@@ -146,7 +147,9 @@ class Auditor:
         self._labelled[key].add(uid)
         if is_gone:
             self._labelled[key].discard(uid)
+            self._lifted.discard(uid)
         elif old is not None and GATE in gates(old) - gates(pod):
+            self._lifted.add(uid)
             self._progress[self._key_for(pod) or key] = at
             self._check_lift(at, old, pod)
         elif old is not None and node_of(pod) and not node_of(old):
@@ -170,8 +173,10 @@ class Auditor:
             return
         if all(child_uid(group) and controller_of(pod) != child_uid(group) for group in groups):
             return  # not a member: what may become of it is another matter
+        if not any(is_live(version) for version in self._pods.lately(uid_of(pod), at - self.in_flight_s)):
+            self._find(f"I1: {name} was lifted although it was leaving")
         need = self._need(key, at)
-        if need > 0:
+        if need > 0 and is_live(pod):
             self._check_placed(at, key, groups[0], pod, need)
 
     def _check_placed(self, at: float, key: GroupKey, group: Object, pod: Object, need: int) -> None:
@@ -196,7 +201,9 @@ class Auditor:
                 for resource, units in requests_of(other).items():
                     used[resource] += units
         offers = [allocatable_of(node) for node in self._nodes.lately(name, since)]
-        over = [r for r, units in used.items() if units > max((o.get(r, Fraction()) for o in offers), default=0)]
+        if not offers:
+            return  # a nomination to nowhere is no place, which is another rule's matter
+        over = [r for r, units in used.items() if units > max(o.get(r, Fraction()) for o in offers)]
         if over:
             self._find(f"I3: at the lift of {key_of(pod)} more {over[0]} was taken on {name} than it offers")
 

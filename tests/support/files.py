@@ -11,6 +11,8 @@ from ganglift.api.names import BATCH_API, SCHEDULING_API
 
 Object = dict[str, Any]
 
+_WRITTEN = ("name", "namespace", "labels", "annotations")
+
 
 class Builder(Protocol):
     """Any of the builders of tests."""
@@ -51,8 +53,9 @@ def manifests(*things: Builder | Object) -> bytes:
 
 
 def as_written(thing: Object) -> Object:
-    kept = {name: thing["metadata"][name] for name in ("name", "labels", "annotations") if name in thing["metadata"]}
-    return {name: value for name, value in thing.items() if name != "status"} | {"metadata": kept}
+    kept = {name: thing["metadata"][name] for name in _WRITTEN if name in thing["metadata"]}
+    written = {name: value for name, value in thing.items() if name != "status" or thing["kind"] == "Node"}
+    return written | {"metadata": kept}
 
 
 def object_of(api_version: str, kind: str, name: str, spec: Any = None, uid: str = "", **more: Any) -> Object:
