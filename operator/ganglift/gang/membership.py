@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 
 from ganglift.api.job import BatchJob
@@ -87,7 +88,7 @@ class Membership:
     values: tuple[str, ...] = ()
     """Of a split group: the label's values that its pods have, each a part."""
 
-    @property
+    @cached_property
     def live(self) -> tuple[Pod, ...]:
         return tuple(sorted((*self.gated, *self.blocked, *self.lifted, *self.bound), key=creation_order))
 
