@@ -58,7 +58,7 @@ TROUBLE_FIRST_S, TROUBLE_LONGEST_S = 1.0, 60.0
 COALESCE_S = 0.005
 """A burst of events is one pass, at this cost in latency."""
 COALESCE_MOST_S = 0.1
-REST = 2.0
+REST = 9.0
 """A pass is followed by a rest so many times as long, so that a big gang's events don't take the whole processor."""
 
 
