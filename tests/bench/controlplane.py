@@ -13,6 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Literal
 
+from tests.bench import cpu
 from tests.bench.registry import bench
 from tests.bench.rounds import told
 from tests.controlplane.cluster import GANG_JOBS, JOBS, NODES, PODS, Cluster, Object, gang_job
@@ -109,8 +110,8 @@ def _beside_native(rates: Literal["default"] | int, *, rounds: int) -> float:
     with Playground.start(options) as playground:
         cluster = Cluster(playground)
         for _ in range(rounds):
-            with _operator(playground):
-                ours.append(_time(cluster, "ours", GANG_JOBS))
+            with _operator(playground) as operator:
+                ours.append(_time(cluster, "ours", GANG_JOBS, operator))
                 _clear(cluster, GANG_JOBS)
             native.append(_time(cluster, "native", JOBS))
             _clear(cluster, JOBS)
@@ -118,17 +119,20 @@ def _beside_native(rates: Literal["default"] | int, *, rounds: int) -> float:
     return ours_s / native_s
 
 
-def _time(cluster: Cluster, name: str, path: str) -> float:
+def _time(cluster: Cluster, name: str, path: str, operator: OperatorProcess | None = None) -> float:
     """Create a gang Job of that kind and wait until all its members are bound; return seconds to the last bind."""
+    pids = {each.value: pid for each, pid in cluster.playground.status().components.items() if pid is not None}
+    pids |= {"operator": operator.pid} if operator is not None else {}
     with History(cluster.playground.client) as history:
-        created_at = time.monotonic()
+        used, created_at = cpu.used_s(pids), time.monotonic()
         cluster.create(path, _job(name, path))
         eventually(lambda: _bound(history), lambda count: count == MEMBERS, within_s=300)
+        cost = cpu.told(used, cpu.used_s(pids))
         lives = history.lives()
     binds = [life.bound_at or 0.0 for life in lives]
     made = max(life.events[0].at for life in lives)
     start = _Start(made - created_at, min(binds) - created_at, max(binds) - created_at)
-    print(f"  {name}: {start}", flush=True)
+    print(f"  {name}: {start}; {cost}", flush=True)
     return start.last_bind
 
 

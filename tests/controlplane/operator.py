@@ -71,6 +71,11 @@ class OperatorProcess:
         return self._process.wait(timeout_s)
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
