@@ -23,6 +23,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 GANG_JOBS = "/apis/batch.ganglift.dev/v1/namespaces/default/jobs"
 POD_GROUPS = "/apis/scheduling.ganglift.dev/v1beta1/namespaces/default/podgroups"
 WORKLOADS = "/apis/scheduling.ganglift.dev/v1beta1/namespaces/default/workloads"
+EVENTS = "/api/v1/namespaces/default/events"
 NODES = "/api/v1/nodes"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _CLEANED = (GANG_JOBS, WORKLOADS, POD_GROUPS, JOBS, PODS)
@@ -87,7 +88,7 @@ class Cluster:
 
     def events(self, name: str) -> list[Object]:
         """Events about an object of that name, oldest first."""
-        found = self.items(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3D{name}")
+        found = self.items(f"{EVENTS}?fieldSelector=involvedObject.name%3D{name}")
         return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     # What is made of it
@@ -170,12 +171,13 @@ class Cluster:
     # The clean slate
 
     def reset(self) -> None:
-        """Remove everything that tests make: our kinds, Jobs, pods, nodes."""
+        """Remove everything that tests make: our kinds, Jobs, pods, nodes, and what was said of them."""
         for path in _CLEANED:
             self.playground.client.delete(f"{path}?propagationPolicy=Background&gracePeriodSeconds=0")
         eventually(self._force_pods_out, lambda left: left == 0, within_s=60)
         for path in _CLEANED:
             eventually(partial(self.items, path), lambda items: not items, within_s=60)
+        self.playground.client.delete(EVENTS)
         names = [node["metadata"]["name"] for node in self.items(NODES)]
         for name in names:
             self.playground.client.delete(f"{NODES}/{name}")
