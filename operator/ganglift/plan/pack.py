@@ -21,19 +21,31 @@ Order = NDArray[np.intp]
 _WHOLE, _WASTES_DEVICES, _SOFT_TAINT = 1, 2, 4
 
 
-def preference(room: Room, demand: Demand, capacity: Counts, near: Codes | None = None) -> Order:
-    """Return the nodes that take any pod of the demand, best first.
+def preference(room: Room, demand: Demand, capacity: Counts, near: Codes | None = None, most: int = 0) -> Order:
+    """Return the nodes that take any pod of the demand, best first; only the best `most` of them where that is given.
 
     With `near`, domains by node (-1: none), whole domains come one after another, the one with most room first, so that
     pods end up in few of them.
     """
     nodes = np.flatnonzero(capacity)
-    keys: list[NDArray[np.integer]] = [nodes, capacity[nodes], _classes(room, demand)[nodes]]
     if near is not None and len(nodes):
-        codes = near[nodes]
-        room_in = np.bincount(codes + 1, weights=capacity[nodes])
-        keys += [codes, -room_in[codes + 1].astype(np.int64)]
+        return _domain_by_domain(room, demand, capacity, near, nodes)
+    costs = (_classes(room, demand)[nodes] << _CLASS) + (np.minimum(capacity[nodes], _TIGHTEST) << _CAPACITY) + nodes
+    if 0 < most < len(nodes):
+        best = np.argpartition(costs, most)[:most]
+        nodes, costs = nodes[best], costs[best]
+    return nodes[np.argsort(costs)]
+
+
+def _domain_by_domain(room: Room, demand: Demand, capacity: Counts, near: Codes, nodes: Order) -> Order:
+    codes = near[nodes]
+    room_in = np.bincount(codes + 1, weights=capacity[nodes]).astype(np.int64)
+    keys = (nodes, capacity[nodes], _classes(room, demand)[nodes], codes, -room_in[codes + 1])
     return nodes[np.lexsort(keys)]
+
+
+# One number to sort by: class, then capacity, then the node itself. Holes beyond a million pods are all alike.
+_CLASS, _CAPACITY, _TIGHTEST = 44, 24, (1 << 20) - 1
 
 
 def pack(capacity: Counts, order: Order, count: int) -> Order:

@@ -114,8 +114,11 @@ def _one_by_one(
         demand, mask = relations.variants[variant].demand, masks[variant]
         left = groups[variant][: max(ask.need - len(nodes), 0)]
         left = [member for member in left if not _stays(room, member, mask, ask.former, nodes)] if ask.former else left
+        if not left:
+            continue
         capacity = np.where(mask, room.capacity(demand), 0)
-        chosen = pack(capacity, preference(room, demand, capacity, ask.near), min(len(left), room.most(demand)))
+        count = min(len(left), room.most(demand))
+        chosen = pack(capacity, preference(room, demand, capacity, ask.near, count), count)
         room.take_all([member.shape for member in left[: len(chosen)]], chosen)
         nodes.update(zip((member.uid for member in left), chosen.tolist(), strict=False))
     return nodes

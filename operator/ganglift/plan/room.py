@@ -21,6 +21,7 @@ from ganglift.plan.verdict import Cause, CauseKind
 from ganglift.plan.volumes import Mounts, mounts_of, over_limit
 
 _NO_LIMIT = np.iinfo(np.int64).max
+_FEW = 8
 Rows = NDArray[np.intp]
 
 
@@ -191,7 +192,7 @@ class Room:
         if not shapes:
             return
         demand = shapes[0].demand
-        if demand.exclusives or demand.claims or demand.anti_affinity:
+        if len(shapes) <= _FEW or demand.exclusives or demand.claims or demand.anti_affinity:
             for shape, node in zip(shapes, nodes.tolist(), strict=True):
                 self.take(shape, node)
             return
