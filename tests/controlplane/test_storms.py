@@ -159,7 +159,7 @@ def mixed(storms: Storms, rng: Random, number: int) -> None:
 
 def burst(storms: Storms, rng: Random, number: int) -> None:
     """One gang, and many plain pods at its heels or among its members, as fast as they can be made."""
-    plain, size, gpus = (400, 64, 400) if storms.is_full else (80, 24, 80)
+    plain, size, gpus = (400, 64, 440) if storms.is_full else (120, 24, 136)
     gang = Gang(f"burst-{number}", size)
     with storms.round(gpus, 8, [gang]):
         bodies = [*gang.members, *plain_pods(number, plain)]
