@@ -8,7 +8,7 @@ our own gate is removed, only from the pod of that uid).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -20,6 +20,7 @@ from ganglift.engine.competitors import rival_of
 from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Answer, Fence
 from ganglift.engine.nominations import Nominations
+from ganglift.engine.scheduler import SchedulerLease
 from ganglift.engine.writes import lift, nominate, rfc3339
 from ganglift.gang.outcome import Lifting, Outcome, Reserved
 from ganglift.kube.client import PatchType
@@ -41,6 +42,8 @@ class End(Enum):
     """All gates are off."""
     LOST = auto()
     """The room, a member or the wish for the gang went; plan again at once."""
+    FORGOTTEN = auto()
+    """Another kube-scheduler leads by now: release, and plan again."""
     REFUSED = auto()
     """The API server refuses the lift; nothing was lifted. Back off."""
     NO_FENCE = auto()
@@ -91,6 +94,7 @@ class Admission:
     nominations: Nominations
     executor: Executor
     fence: Fence
+    scheduler: SchedulerLease
     clock: Clock
     still_wanted: Callable[[], str]
     """Says, from the present state of the group, why this intent is no longer right; empty while it is."""
@@ -99,8 +103,11 @@ class Admission:
     async def run(self) -> Result:
         """Reserve, confirm, lift; return how it ended."""
         try:
+            holder = await self._holder(self.scheduler.known)
             await self._reserve()
             await self._confirm()
+            await self._try_lift()
+            await self._still_known(holder)
             await self._lift()
         except _Ended as ended:
             return ended.result
@@ -151,12 +158,27 @@ class Admission:
             causes = ", ".join(map(cause_words, broken[0].causes)) or "it is gone"
             raise _Ended(End.LOST, f"the room on {broken[0].node} is gone: {causes}")
 
-    async def _lift(self) -> None:
-        """Remove our gate from all members, after a dry run of one member of each template."""
+    async def _still_known(self, holder: str) -> None:
+        """End the admission where another kube-scheduler than the one that saw the nominations leads by now."""
+        if await self._holder(self.scheduler.read) != holder:
+            raise _Ended(End.FORGOTTEN, "kube-scheduler has changed since and may not know of the reservation")
+
+    async def _holder(self, ask: Callable[[], Awaitable[str]]) -> str:
+        try:
+            return await ask()
+        except KubeError as error:
+            raise _Ended(End.FAILED, str(error)) from error
+
+    async def _try_lift(self) -> None:
+        """Have the API server judge the lift of one member of each template: a refusal here costs nothing."""
         members = [pod for pod, _ in self._members()]
         for _, error in await self._lift_all(_one_of_each(members), dry_run=True):
             if error is not None:
                 raise error
+
+    async def _lift(self) -> None:
+        """Remove our gate from all members."""
+        members = [pod for pod, _ in self._members()]
         self.report(Lifting(0, len(members)))
         self._check()
         self.cache.lifting(self.intent.uids)

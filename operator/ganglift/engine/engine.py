@@ -39,6 +39,7 @@ from ganglift.engine.look import Look, look_at
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
+from ganglift.engine.scheduler import SchedulerLease
 from ganglift.engine.settle import Repair, Situation, TakeBack, settle
 from ganglift.engine.tasks import Tasks
 from ganglift.engine.timers import Timers
@@ -86,6 +87,7 @@ class Engine:
             self.nominations,
             executor,
             self.fence,
+            SchedulerLease(executor),
             clock,
             self._look,
             self._report.show,

@@ -21,6 +21,7 @@ from ganglift.engine.fence import Fence
 from ganglift.engine.jobs import Jobs
 from ganglift.engine.look import Look
 from ganglift.engine.nominations import Nominations
+from ganglift.engine.scheduler import SchedulerLease
 from ganglift.engine.settle import Repair
 from ganglift.engine.writes import lift, nominate, release, rfc3339
 from ganglift.gang.actions import Kind
@@ -46,6 +47,7 @@ class GroupWork:
     nominations: Nominations
     executor: Executor
     fence: Fence
+    scheduler: SchedulerLease
     clock: Clock
     look: Callable[[Entry], None]
     show: Callable[[Entry], None]
@@ -65,6 +67,7 @@ class GroupWork:
             nominations=self.nominations,
             executor=self.executor,
             fence=self.fence,
+            scheduler=self.scheduler,
             clock=self.clock,
             still_wanted=lambda: self._why_unwanted(entry, intent),
             report=report,
@@ -75,8 +78,10 @@ class GroupWork:
             entry.refused.clear()
             entry.outcome = Settling(0, len(placements))
             log.info("gang lifted", extra={"gang": str(entry.key), "members": len(placements)})
-        else:
-            self._note_failure(entry, result)
+            return
+        if result.end is End.FORGOTTEN:
+            await self.release(pod for uid in intent.uids if (pod := self.cache.pods.get(uid)) is not None)
+        self._note_failure(entry, result)
 
     def _why_unwanted(self, entry: Entry, intent: Intent) -> str:
         self.look(entry)
@@ -96,7 +101,7 @@ class GroupWork:
     def _note_failure(self, entry: Entry, result: Result) -> None:
         log.info("admission ended", extra={"gang": str(entry.key), "end": result.end.name, "why": result.message})
         entry.losses += 1
-        if result.end is End.LOST and entry.losses <= FREE_LOSSES:
+        if result.end in (End.LOST, End.FORGOTTEN) and entry.losses <= FREE_LOSSES:
             return
         until = self.clock.now() + timedelta(seconds=entry.backoff.fail(self.clock.monotonic()))
         match result.end:
