@@ -8,9 +8,10 @@ our own gate is removed, only from the pod of that uid).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
@@ -63,7 +64,7 @@ class Result:
     pod: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Intent:
     """What is to be lifted: placements in the order in which each is legal with only the earlier ones bound."""
 
@@ -71,10 +72,17 @@ class Intent:
     placements: tuple[Placement, ...]
     is_sequential: bool = False
     """Members have spread or affinity rules among themselves, so one is lifted after another."""
+    held_back: frozenset[Uid] = frozenset()
+    """Members that are nominated only once the earlier ones on their node are bound: see `Fits.held_back`."""
 
     @property
     def uids(self) -> tuple[Uid, ...]:
         return tuple(placement.uid for placement in self.placements)
+
+    @cached_property
+    def of(self) -> Mapping[Uid, Placement]:
+        """Each member's place."""
+        return {placement.uid: placement for placement in self.placements}
 
 
 class _Ended(Exception):
@@ -117,7 +125,12 @@ class Admission:
 
     async def _reserve(self) -> None:
         """Nominate every member, and wait until the watch shows it."""
-        todo = {pod.uid: (pod, p.node) for pod, p in self._members() if pod.nominated != p.node}
+        await self._nominate_all((pod, place) for pod, place in self._members() if not self._is_held_back(pod))
+        self.report(Reserved(len(self.intent.placements)))
+        self._check()
+
+    async def _nominate_all(self, members: Iterable[tuple[Pod, Placement]]) -> None:
+        todo = {pod.uid: (pod, place.node) for pod, place in members if pod.nominated != place.node}
         seen = self.cache.expect(todo, lambda pod: pod.nominated == todo[pod.uid][1])
         answers = await asyncio.gather(*(self._nominate(*each) for each in todo.values()), return_exceptions=True)
         for answer in answers:
@@ -125,8 +138,9 @@ class Admission:
                 raise _judge(answer)
         if not await seen.wait(SEEN_TIMEOUT_S):
             raise _Ended(End.LOST, f"{len(seen.waiting)} nominations did not show within {SEEN_TIMEOUT_S:.0f} s")
-        self.report(Reserved(len(self.intent.placements)))
-        self._check()
+
+    def _is_held_back(self, pod: Pod) -> bool:
+        return pod.uid in self.intent.held_back
 
     async def _nominate(self, pod: Pod, node: NodeName) -> None:
         self.nominations.write(pod.uid, node)
@@ -134,7 +148,8 @@ class Admission:
 
     async def _confirm(self) -> None:
         """Make sure that kube-scheduler knows of the nominations and that the plan still holds."""
-        since = max(self.cache.nominated_at(uid) for uid in self.intent.uids)
+        reserved = (uid for uid in self.intent.uids if uid not in self.intent.held_back)
+        since = max(self.cache.nominated_at(uid) for uid in reserved)
         if (rival := rival_of(self.cache, self.intent.placements, since)) is not None:
             self.report(Reserved(len(self.intent.placements), str(rival)))
             passage = await self.fence.passed(str(rival))
@@ -149,11 +164,12 @@ class Admission:
         if why := self.still_wanted():
             raise _Ended(End.LOST, why)
         for pod, placement in self._members():
-            if pod.nominated != placement.node:
+            if pod.nominated != placement.node and not self._is_held_back(pod):
                 raise _Ended(End.LOST, f"the nomination of {pod.name} to {placement.node} is gone")
         assignment = [(self.cache.member(pod), placement.node) for pod, placement in self._members()]
         lowest = min(pod.spec.priority for pod, _ in self._members())
-        broken = still_fits(self.cache.snapshot(), assignment, self.cache.reserved_below(lowest))
+        pins = {place.uid: place.pins for place in self.intent.placements}
+        broken = still_fits(self.cache.snapshot(), assignment, self.cache.reserved_below(lowest), pins)
         if broken:
             causes = ", ".join(map(cause_words, broken[0].causes)) or "it is gone"
             raise _Ended(End.LOST, f"the room on {broken[0].node} is gone: {causes}")
@@ -198,16 +214,28 @@ class Admission:
         done: list[tuple[Pod, BaseException | None]] = []
         for pod in pods:
             try:
+                if self._is_held_back(pod):
+                    await self._catch_up(pod)
                 await self._lift_one(pod)
             except (_Ended, NotLeading) as error:
                 return [*done, (pod, error)]
             done.append((pod, None))
         return done
 
+    async def _catch_up(self, pod: Pod) -> None:
+        """Nominate a member that was held back, once the earlier ones on its node are bound."""
+        place = self.intent.of[pod.uid]
+        earlier = self.intent.placements[: self.intent.placements.index(place)]
+        bound = self.cache.expect((p.uid for p in earlier if p.node == place.node), lambda other: other.is_bound)
+        if not await bound.wait(SEEN_TIMEOUT_S):
+            raise _Ended(End.LOST, f"members before {pod.name} were not bound to {place.node} in time")
+        await self._nominate_all([(self.cache.pods.get(pod.uid, pod), place)])
+
     async def _lift_one(self, pod: Pod, *, dry_run: bool = False) -> None:
         at = rfc3339(self.clock.now())
         try:
-            await self.executor.patch(_ref(pod), lift(pod, at), PatchType.STRATEGIC, dry_run=dry_run)
+            body = lift(pod, at, self.intent.of[pod.uid].pins)
+            await self.executor.patch(_ref(pod), body, PatchType.STRATEGIC, dry_run=dry_run)
         except (Conflict, NotFound) as error:
             raise _Ended(End.LOST, str(error)) from error
         except StatusError as error:

@@ -342,7 +342,7 @@ class Engine:
             if entry.is_dropped or entry.is_busy:
                 continue
             if isinstance(verdict, Fits):
-                self._admit(entry, verdict.placements or result.extras.get(key, ()))
+                self._admit(entry, verdict if verdict.placements else self._beyond_need(result.extras.get(key, ())))
             elif entry.look is not None:
                 entry.outcome = Unschedulable(entry.look.words_of(verdict))
 
@@ -360,18 +360,24 @@ class Engine:
                 sound.append(request)
         return await asyncio.to_thread(plan, snapshot, sound, self._policy)
 
-    def _admit(self, entry: Entry, placements: tuple[Placement, ...]) -> None:
+    def _beyond_need(self, placements: tuple[Placement, ...]) -> Fits:
+        """Return places for members beyond need as a plan of their own."""
+        pods = (self.cache.pods.get(place.uid) for place in placements)
+        alone = all(self.cache.member(pod).shape.demand.is_alone for pod in pods if pod is not None)
+        return Fits(placements, in_sequence=not alone)
+
+    def _admit(self, entry: Entry, fits: Fits) -> None:
         """Start the admission of a plan, unless too many reservations stand already: then plan again when some go."""
-        if not placements:
+        if not fits.placements:
             return
-        others = len(self.cache.reserved_uids() - {place.uid for place in placements})
-        if others and others + len(placements) > self.settings.max_reserved:
+        others = len(self.cache.reserved_uids() - {place.uid for place in fits.placements})
+        if others and others + len(fits.placements) > self.settings.max_reserved:
             entry.wants_plan = True
             entry.outcome = None
             return
-        for place in placements:
+        for place in fits.placements:
             self.cache.assume(place.uid, place.node)
-        self._tasks.start(entry, lambda: self._work.admit(entry, placements), "admit")
+        self._tasks.start(entry, lambda: self._work.admit(entry, fits), "admit")
 
     def _release(self, entry: Entry) -> None:
         """Give back room kept for gated members, unless they are about to be planned again."""

@@ -6,7 +6,7 @@ group's entry for the next pass and for its status.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -29,8 +29,7 @@ from ganglift.gang.outcome import BackOff, FenceUnavailable, LiftRefused, Outcom
 from ganglift.gang.takeback import Step, Takeback, may_take_bound, take_back
 from ganglift.kube.client import Body, PatchType
 from ganglift.kube.errors import Conflict, NotFound
-from ganglift.plan.shape import shape_of
-from ganglift.plan.verdict import Placement
+from ganglift.plan.verdict import Fits
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +51,9 @@ class GroupWork:
     look: Callable[[Entry], None]
     show: Callable[[Entry], None]
 
-    async def admit(self, entry: Entry, placements: Sequence[Placement]) -> None:
+    async def admit(self, entry: Entry, fits: Fits) -> None:
         """Take a plan through reserve, confirm and lift; note how it ended."""
-        members = [self.cache.pods[place.uid] for place in placements if place.uid in self.cache.pods]
-        intent = Intent(entry.key, tuple(placements), is_sequential=_depend_on_each_other(members))
+        intent = Intent(entry.key, fits.placements, fits.in_sequence, fits.held_back)
 
         def report(outcome: Outcome) -> None:
             entry.outcome = outcome
@@ -76,8 +74,8 @@ class GroupWork:
         if result.end is End.LIFTED:
             entry.losses = 0
             entry.refused.clear()
-            entry.outcome = Settling(0, len(placements))
-            log.info("gang lifted", extra={"gang": str(entry.key), "members": len(placements)})
+            entry.outcome = Settling(0, len(fits.placements))
+            log.info("gang lifted", extra={"gang": str(entry.key), "members": len(fits.placements)})
             return
         if result.end is End.FORGOTTEN:
             await self.release(pod for uid in intent.uids if (pod := self.cache.pods.get(uid)) is not None)
@@ -173,7 +171,3 @@ async def _for_each(things: Iterable[T], act: Callable[[T], Coroutine[Any, Any, 
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, Conflict | NotFound):
             raise answer
-
-
-def _depend_on_each_other(members: Iterable[Pod]) -> bool:
-    return any(not shape_of(pod).demand.is_alone for pod in members)

@@ -1,5 +1,6 @@
 """Bodies of the few patches that the admission protocol is made of. Each names the uid, so no other pod is changed."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -28,9 +29,12 @@ def release(pod: Pod) -> dict[str, Any]:
     return {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": None}}
 
 
-def lift(pod: Pod, at: str) -> dict[str, Any]:
-    """Strategic merge patch that removes our gate and no other, and notes the time (RFC 3339) for later timeouts."""
-    return {
-        "metadata": {"uid": pod.uid, "annotations": {LIFTED_AT: at}},
-        "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]},
-    }
+def lift(pod: Pod, at: str, pins: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
+    """Strategic merge patch that removes our gate and no other, and notes the time (RFC 3339) for later timeouts.
+
+    `pins` are node labels added to the pod's selector, so that it can't leave its topology domain any more.
+    """
+    spec: dict[str, Any] = {"schedulingGates": [{"$patch": "delete", "name": GATE}]}
+    if pinned := dict(pins):
+        spec["nodeSelector"] = pinned
+    return {"metadata": {"uid": pod.uid, "annotations": {LIFTED_AT: at}}, "spec": spec}
