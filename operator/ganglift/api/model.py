@@ -3,9 +3,10 @@
 Lists become tuples. Maps stay dicts and are never changed after parsing.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -21,6 +22,15 @@ class Model(BaseModel):
     def wire(self) -> dict[str, Any]:
         """Return the object as the API takes it: camelCase, times in RFC 3339, unset and null fields left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other fields; what cached properties made of the old ones is not carried along."""
+        copied = super().model_copy(update=update, deep=deep)
+        fields = type(copied).model_fields
+        if len(copied.__dict__) > len(fields):
+            for name in copied.__dict__.keys() - fields.keys():
+                del copied.__dict__[name]
+        return copied
 
 
 class OwnerReference(Model):
