@@ -29,7 +29,7 @@ from ganglift.offline.defaults import Defaults
 from ganglift.offline.inventory import Asked, Inventory
 from ganglift.offline.kinds import BY_KIND, group_of
 from ganglift.offline.members import Members
-from ganglift.offline.owners import replicas_of, replicas_of_job
+from ganglift.offline.owners import Template, replicas_of, replicas_of_job
 from ganglift.offline.problems import InvalidInput, Place, Problem, invalid, parsed
 from ganglift.offline.replacing import replace
 from ganglift.offline.rules import rule_findings
@@ -123,7 +123,10 @@ class _Expansion:
     def _made(self, model: type[Object], asked: Asked) -> Any:
         """Return an object as it is once it has been created."""
         metadata = asked.data["metadata"] | {"uid": asked.uid, "creationTimestamp": self._now, "generation": 1}
-        return parsed(model, {**asked.data, "metadata": metadata}, asked.place)
+        made = parsed(model, {**asked.data, "metadata": metadata}, asked.place)
+        if isinstance(made, GangJob | BatchJob):
+            parsed(Template, made.spec.template, asked.place, "spec.template")
+        return made
 
     def _take(self, one: Object) -> None:
         self._inventory.put(one)
@@ -213,10 +216,11 @@ class _Expansion:
     def _cron_job(self, asked: Asked) -> None:
         """A CronJob is planned as its next run."""
         template = asked.data.get("spec", {}).get("jobTemplate") if isinstance(asked.data.get("spec"), dict) else None
-        if not isinstance(template, dict):
-            raise invalid(asked.place, "is missing", "spec.jobTemplate")
+        given = template.get("metadata", {}) if isinstance(template, dict) else None
+        if not isinstance(template, dict) or not isinstance(given, dict):
+            raise invalid(asked.place, "is missing or not an object", "spec.jobTemplate")
         key = Key(asked.key.namespace, f"{asked.key.name}-next")
-        metadata = template.get("metadata", {}) | {"name": key.name, "namespace": key.namespace}
+        metadata = given | {"name": key.name, "namespace": key.namespace}
         data = {"metadata": metadata, "spec": template.get("spec", {})}
         run = Asked(asked.place, "batch/v1", "Job", key, data)
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ganglift.api.model import Object
+from ganglift.api.model import Object, ObjectMeta
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key
@@ -97,7 +97,7 @@ class _File:
         if one is None:
             return
         if isinstance(one, Pod) and not one.uid:
-            self._ask(document)
+            self._undecided.append(document)
             return
         self._exists(one, document, kind)
         if isinstance(one, Pod):
@@ -143,6 +143,11 @@ class _File:
         key = Key(str(metadata.get("namespace") or self._namespace), name)
         kept = {field: metadata[field] for field in _KEPT_METADATA if field in metadata} | {"namespace": key.namespace}
         place = Place(document.place.file, f"{document.kind} {key}")
+        try:
+            ObjectMeta.model_validate(kept)
+        except ValidationError as error:
+            self._inventory.problems += problems_of(error, place, "metadata")
+            return
         plain = {field: value for field, value in data.items() if field != "status"} | {"metadata": kept}
         self._inventory.asked.append(Asked(place, document.api_version, document.kind, key, plain))
 

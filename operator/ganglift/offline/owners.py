@@ -11,10 +11,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from pydantic import Field
+
 from ganglift.api.job import BatchJob
-from ganglift.api.model import OwnerReference
+from ganglift.api.model import Model, OwnerReference
 from ganglift.api.names import COMPLETION_INDEX, JOB_NAME_LABEL
-from ganglift.api.pod import ClaimRef, Pod, Volume
+from ganglift.api.pod import ClaimRef, Pod, PodSpec, Volume
 from ganglift.base.ids import Uid
 from ganglift.offline.checks import count_of
 from ganglift.offline.defaults import Defaults
@@ -25,6 +27,18 @@ from ganglift.offline.problems import Place, invalid, parsed
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _LWS = "leaderworkerset.sigs.k8s.io"
 _JOBSET = "jobset.sigs.k8s.io"
+
+
+class TemplateMeta(Model):
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class Template(Model):
+    """A pod template, as far as its fields must be of the right type before it is worked with."""
+
+    metadata: TemplateMeta = TemplateMeta()
+    spec: PodSpec = PodSpec()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +67,8 @@ class Replicas:
         """Return the pods, as the API server stores them; raise InvalidInput for a template that it would refuse."""
         if not self.seats:
             return []
-        metadata = self.template.get("metadata") or {}
-        if not isinstance(metadata, dict):
-            raise invalid(self.place, "is not an object", f"{self.path}.metadata")
+        parsed(Template, self.template, self.place, self.path)
+        metadata = self.template.get("metadata", {})
         given = {name: metadata[name] for name in ("labels", "annotations") if name in metadata}
         named = {"name": self.seats[0].name, "namespace": self.namespace, **given}
         first = defaults.pod({"metadata": named, "spec": self.template.get("spec")}, self.place, self.path)
@@ -135,7 +148,7 @@ def _stateful_set(asked: Asked) -> Replicas:
 
 def _claim_names(asked: Asked, spec: Data) -> list[str]:
     """Return the names of the volumes for which each pod of a StatefulSet gets a claim of its own."""
-    templates = spec.get("volumeClaimTemplates", [])
+    templates = _list(asked, spec, "volumeClaimTemplates")
     for number, one in enumerate(templates):
         if not isinstance(one, dict) or not isinstance(one.get("metadata"), dict):
             raise invalid(asked.place, "is missing", f"spec.volumeClaimTemplates[{number}].metadata")
@@ -166,20 +179,27 @@ def _leader_worker_set(asked: Asked) -> Iterator[Replicas]:
 def _job_set(asked: Asked) -> Iterator[Replicas]:
     spec = _spec(asked)
     is_in_order = _part(asked, spec, "spec", "startupPolicy").get("startupPolicyOrder") == "InOrder"
-    is_exclusive = _EXCLUSIVE in asked.data["metadata"].get("annotations", {})
-    jobs = spec.get("replicatedJobs", [])
+    jobs = _list(asked, spec, "replicatedJobs")
     for number, replicated in enumerate(jobs[:1] if is_in_order else jobs):
-        path = f"spec.replicatedJobs[{number}]"
-        if not isinstance(replicated, dict) or not isinstance(replicated.get("name"), str):
-            raise invalid(asked.place, "is missing", f"{path}.name")
-        template = _part(asked, _part(asked, replicated, path, "template"), f"{path}.template", "spec")
-        for index in range(_count(asked, replicated, path, "replicas", 1)):
-            name = f"{asked.key.name}-{replicated['name']}-{index}"
-            job = _job(asked, name, template | ({"suspend": True} if spec.get("suspend") else {}), path)
-            labels = {"jobset-name": asked.key.name, "replicatedjob-name": replicated["name"], "job-index": str(index)}
-            marks = {f"{_JOBSET}/{label}": value for label, value in labels.items()}
-            found = replicas_of_job(job, asked.place, f"{path}.template.spec.template", marks)
-            yield _only_first(found) if is_exclusive else found
+        yield from _replicated_job(asked, f"spec.replicatedJobs[{number}]", replicated)
+
+
+def _replicated_job(asked: Asked, path: str, replicated: Any) -> Iterator[Replicas]:
+    if not isinstance(replicated, dict) or not isinstance(replicated.get("name"), str):
+        raise invalid(asked.place, "is missing", f"{path}.name")
+    template = _part(asked, _part(asked, replicated, path, "template"), f"{path}.template", "spec")
+    suspend = {"suspend": True} if _spec(asked).get("suspend") else {}
+    is_exclusive = _EXCLUSIVE in asked.data["metadata"].get("annotations", {})
+    count = _count(asked, replicated, path, "replicas", 1)
+    for index in range(count):
+        name = f"{asked.key.name}-{replicated['name']}-{index}"
+        job = _job(asked, name, template | suspend, path)
+        labels = {"jobset-name": asked.key.name, "replicatedjob-name": replicated["name"], "job-index": str(index)}
+        marks = {f"{_JOBSET}/{label}": value for label, value in labels.items()}
+        found = replicas_of_job(job, asked.place, f"{path}.template.spec.template", marks)
+        if isinstance(words := count_of(count * len(found.seats), 0), str):
+            raise invalid(asked.place, words, f"{path}.replicas")
+        yield _only_first(found) if is_exclusive else found
 
 
 def _only_first(replicas: Replicas) -> Replicas:
@@ -213,6 +233,13 @@ def _part(asked: Asked, data: Data, path: str, name: str) -> Data:
     if not isinstance(part, dict):
         raise invalid(asked.place, "is not an object", f"{path}.{name}" if path else name)
     return part
+
+
+def _list(asked: Asked, spec: Data, name: str) -> list[Any]:
+    found = spec.get(name, [])
+    if not isinstance(found, list):
+        raise invalid(asked.place, "is not a list", f"spec.{name}")
+    return found
 
 
 def _count(asked: Asked, data: Data, path: str, name: str, default: int) -> int:

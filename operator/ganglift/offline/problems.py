@@ -11,6 +11,19 @@ from ganglift.base.errors import GangliftError
 T = TypeVar("T", bound=BaseModel)
 
 SHOWN = 20
+_WORDS = {
+    "missing": "is missing",
+    "string_type": "is not a text",
+    "int_type": "is not a whole number",
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "bool_type": "is not true or false",
+    "bool_parsing": "is not true or false",
+    "tuple_type": "is not a list",
+    "dict_type": "is not an object",
+    "model_type": "is not an object",
+}
+"""What pydantic objects to, in the words of Kubernetes."""
 _UNION_MEMBERS = ("str", "int", "float", "function-wrap")
 
 
@@ -68,7 +81,7 @@ def problems_of(error: ValidationError, place: Place, prefix: str = "") -> Itera
         field = ".".join(filter(None, (prefix, path_of(each["loc"]))))
         if field not in seen:
             seen.add(field)
-            yield Problem(place, _lower_first(each["msg"]), field)
+            yield Problem(place, _WORDS.get(each["type"]) or _lower_first(each["msg"]), field)
 
 
 def path_of(steps: Sequence[str | int]) -> str:

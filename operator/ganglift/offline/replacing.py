@@ -31,9 +31,7 @@ def replace(inventory: Inventory) -> None:
         placed = [one for one in gone if isinstance(one, Pod) and standing_of(one) in (Standing.BOUND, Standing.LIFTED)]
         if placed:
             pods = f"{len(placed)} of its pods are" if len(placed) > 1 else f"pod {placed[0].name} is"
-            words = (
-                f"it is in the cluster and {pods} placed: plan it under another name, or take it out of the snapshot"
-            )
+            words = f"it runs in the cluster, {pods} placed: plan it under another name, or take it out of the snapshot"
             problems.append(Problem(asked.place, words, "metadata.name"))
         for one in gone:
             inventory.drop(one)

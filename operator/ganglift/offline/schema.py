@@ -32,6 +32,7 @@ _SIZES: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("minItems", "has fewer items than", lambda value, limit: len(value) < limit),
     ("maxItems", "has more items than", lambda value, limit: len(value) > limit),
 )
+_SHOWN = 80
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata")
 
 
@@ -62,9 +63,10 @@ def _value(schema: Schema, value: Any, path: str) -> Iterator[Violation]:
         return
     if "enum" in schema and value not in schema["enum"]:
         yield path, f"{value!r} is none of {', '.join(map(str, schema['enum']))}"
+    shown = f"{value!r} " if isinstance(value, str | int | float) and len(str(value)) < _SHOWN else ""
     for name, text, is_broken in _LIMITS if isinstance(value, int | float) else _SIZES:
         if name in schema and is_broken(value, schema[name]):
-            yield path, f"{value!r} {text} {schema[name]}" if len(repr(value)) < 80 else f"{text} {schema[name]}"
+            yield path, f"{shown}{text} {schema[name]}"
     if isinstance(value, dict):
         yield from _object(schema, value, path)
     elif isinstance(value, list | tuple):
