@@ -99,14 +99,23 @@ class Look:
     def words_of(self, verdict: Verdict) -> str:
         """Return what a verdict says of this group.
 
-        Members that someone else has nominated are named: each can go to one node only, which explains much.
+        It is about the members that still want a place, so those that have one are told before it. Members that someone
+        else has nominated are named: each can go to one node only, which explains much.
         """
+        return "; ".join(filter(None, (self._placed_words(), words_of(verdict), self._foreign_words())))
+
+    def _placed_words(self) -> str:
+        placed, more = self.state.need - self.state.to_place, self.state.to_place
+        if placed <= 0 or not more:
+            return ""
+        return f"{placed} of {self.state.need} members have a place, {more} more {'is' if more == 1 else 'are'} needed"
+
+    def _foreign_words(self) -> str:
         pods = [pod for pod in self.membership.gated if pod.uid in self.foreign]
         if not pods:
-            return words_of(verdict)
+            return ""
         more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
-        nominated = f"someone else has nominated {pods[0].name} to {pods[0].nominated}{more}, which is left as it is"
-        return f"{words_of(verdict)}; {nominated}"
+        return f"someone else has nominated {pods[0].name} to {pods[0].nominated}{more}, which is left as it is"
 
     def anchors(self) -> dict[Uid, NodeName]:
         """Nodes of members that hold a place already."""

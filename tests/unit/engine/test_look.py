@@ -9,6 +9,7 @@ from ganglift.base.ids import NodeName, Uid
 from ganglift.engine.look import Look, bound_at, lifted_at, look_at, member_of
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import Reason
+from ganglift.plan.verdict import DoesNotFit
 
 
 def gated(name: str) -> PodBuilder:
@@ -83,6 +84,19 @@ def test_a_member_that_someone_else_nominated_is_asked_for_on_that_node() -> Non
     affinity = seen.request(member_of, frozenset()).members[0].shape.demand.node_affinity
     assert affinity is not None
     assert affinity.node_selector_terms[0].match_fields[0].values == ("n7",)
+
+
+def test_members_that_have_a_place_are_told_before_those_that_lack_one() -> None:
+    seen = look(lifted("a").on("n1"), lifted("b").on("n2"), gated("c"), group=podgroup("g").gang(3))
+    verdict = DoesNotFit(need=1, fit=0, nodes=2, fitting_nodes=0, causes=())
+    assert seen.words_of(verdict) == (
+        "2 of 3 members have a place, 1 more is needed; 0 of 1 members fit: 2 nodes: 0 fit"
+    )
+
+
+def test_a_gang_of_which_nobody_has_a_place_is_told_of_its_verdict_alone() -> None:
+    verdict = DoesNotFit(need=2, fit=0, nodes=2, fitting_nodes=0, causes=())
+    assert look(gated("a"), gated("b")).words_of(verdict) == "0 of 2 members fit: 2 nodes: 0 fit"
 
 
 def test_a_foreign_nomination_is_no_reservation_of_the_gang() -> None:
