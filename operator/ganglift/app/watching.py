@@ -10,6 +10,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import aiohttp
 import kopf
@@ -46,23 +47,45 @@ async def watch(registry: kopf.OperatorRegistry, credentials: Credentials, clock
     """Run kopf until cancelled, again whenever it ends by itself. Handlers are called on kopf's thread."""
     kopf.on.login(registry=registry)(_login_with(credentials, asyncio.get_running_loop()))
     while True:
-        stop = threading.Event()
-        work = asyncio.ensure_future(asyncio.to_thread(_run, registry, stop))
-        try:
-            await asyncio.shield(work)
-        except asyncio.CancelledError:
-            stop.set()
-            await asyncio.wait({work}, timeout=STOP_TIMEOUT_S)
-            raise
+        await _watch_once(registry)
         await clock.sleep(RESTART_AFTER_S)
 
 
-def _run(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
-    work = kopf.operator(registry=registry, settings=_settings(), clusterwide=True, standalone=True, stop_flag=stop)
+async def _watch_once(registry: kopf.OperatorRegistry) -> None:
+    """Run kopf until it ends by itself; when cancelled, give it a while to end."""
+    loop, ended, stop = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def body() -> None:
+        _run(registry, stop)
+        # The loop is closed where kopf took so long that nobody waits for it any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    # A daemon, and none of the loop's executor, which the end of the loop waits for: kopf does not always end.
+    threading.Thread(target=body, name="kopf", daemon=True).start()
     try:
-        asyncio.run(work)
-    except Exception as error:  # noqa: BLE001 - whatever ends kopf, watching goes on
+        await ended.wait()
+    except asyncio.CancelledError:
+        stop.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await ended.wait()
+        raise
+
+
+def _run(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
+    try:
+        asyncio.run(_operate(registry, stop))
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever ends kopf, watching goes on
         log.warning("watching our kinds was interrupted, starting again", extra={"error": str(error)})
+
+
+async def _operate(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
+    try:
+        await kopf.operator(registry=registry, settings=_settings(), clusterwide=True, standalone=True, stop_flag=stop)
+    finally:
+        # kopf awaits the flag on a thread of this loop's executor, and the end of the loop awaits that thread.
+        stop.set()
 
 
 def _settings() -> kopf.OperatorSettings:
