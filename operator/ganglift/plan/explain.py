@@ -13,7 +13,7 @@ from ganglift.base.quantity import PODS
 from ganglift.plan.nearmiss import near_misses
 from ganglift.plan.nodes import Mask
 from ganglift.plan.request import GroupRequest, Member
-from ganglift.plan.room import Room, room_causes
+from ganglift.plan.room import Room, Taken, room_causes
 from ganglift.plan.shape import Demand
 from ganglift.plan.snapshot import Counts
 from ganglift.plan.topology import Inside
@@ -33,7 +33,7 @@ def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> Do
         return DoesNotFit(group.need, fit, total, taken_by, (), unjudged=unjudged, absent=group.need - fit)
     missing = left_out[0]
     demand = missing.shape.demand
-    own = room.used_by(room.taken[room.group_start :])
+    own = room.taken[room.group_start :]
     taken = np.zeros(total, np.bool_)
     taken[[place.node for place in inside.attempt.places]] = True
     causes = _causes(room, missing, inside, usable)
@@ -44,8 +44,10 @@ def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> Do
         nodes=total,
         fitting_nodes=int(taken.sum()),
         causes=_counted(causes, ~taken),
-        hole=None if inside.attempt.in_sequence else _hole(room, demand, inside.usable & ~refused, own),
-        near_misses=near_misses(room, group.need - fit, demand, usable, own) if _is_countable(inside, left_out) else (),
+        hole=None if inside.attempt.in_sequence else _hole(room, demand, inside.usable & ~refused, room.used_by(own)),
+        near_misses=near_misses(room, group.need - fit, demand, usable, room.used_by([*own, *_anchored(room, group)]))
+        if _is_countable(inside, left_out)
+        else (),
         domain=_domain(room, inside),
         busy=_busy(room, demand, short & ~refused),
         proven=inside.attempt.proven,
@@ -63,6 +65,19 @@ def _is_countable(inside: Inside, missing: Sequence[Member]) -> bool:
     """Whether counting tells what would help: members of one demand are missing, and nothing but room is in the way."""
     demands = {member.shape.demand for member in missing}
     return inside.missed is None and not inside.attempt.in_sequence and len(demands) == 1
+
+
+def _anchored(room: Room, group: GroupRequest) -> list[Taken]:
+    """The group's members that hold a place already: what they hold can't come free for the others."""
+    if not group.anchors:
+        return []
+    occupants, position = room.snapshot.occupants, room.snapshot.table.position
+    rows = sorted({position[name] for name in group.anchors.values() if name in position})
+    slots = np.flatnonzero(np.isin(occupants.nodes, rows)).tolist()
+    found = (
+        (occupants.shapes[slot], int(occupants.nodes[slot])) for slot in slots if occupants.uids[slot] in group.anchors
+    )
+    return [Taken(shape, node) for shape, node in found if shape is not None]
 
 
 def _causes(room: Room, missing: Member, inside: Inside, usable: Mask) -> list[tuple[Cause, Mask]]:

@@ -21,7 +21,7 @@ _MILLION = 1_000_000
 def near_misses(room: Room, missing: int, demand: Demand, usable: Mask, own: Counts) -> tuple[NearMiss, ...]:
     """Return what would place the `missing` members of the demand, the room being full of the others.
 
-    `own` is what those others use, nodes x resources.
+    `own` is what those others use, and the group's members that have their place already: nodes x resources.
     """
     changes = (
         _freeing(room, missing, demand, usable, own),

@@ -39,6 +39,14 @@ def test_room_is_told_with_its_largest_hole() -> None:
     assert "fits if 1 nvidia.com/gpu on n0 frees up or one more node with 8 nvidia.com/gpu would do" in told
 
 
+def test_room_that_the_gang_holds_itself_is_not_named_as_what_should_come_free() -> None:
+    nodes = [node("n1").gpus(2), node("n2").gpus(1)]
+    bound = [pod("a").gpu(1).on("n1"), pod("b").gpu(1).on("n1"), pod("stranger").gpu(1).on("n2")]
+    anchors = {Uid("uid-a"): NodeName("n1"), Uid("uid-b"): NodeName("n1")}
+    assert "1 nvidia.com/gpu on n2 frees up" in said(nodes, gang("g", members(1, WORKER), anchors=anchors), bound)
+    assert "frees up" not in said(nodes[:1], gang("g", members(1, WORKER), anchors=anchors), bound[:2])
+
+
 def test_a_node_short_of_two_resources_is_counted_under_both() -> None:
     told = said([node("n1").offers(cpu=1, memory="1Gi")], gang("g", members(1, pod("w").asks(cpu=2, memory="2Gi"))))
     assert "1 node: 1 insufficient cpu, 1 insufficient memory; 0 fit" in told
