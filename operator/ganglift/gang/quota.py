@@ -6,27 +6,33 @@ in the same patch, so that its pods go, and resumed in order. Only children of o
 any member of the gang has been released or bound.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from ganglift.api.job import BatchJob
 from ganglift.api.names import BATCH_API, PARKED, WOKEN
 from ganglift.api.scheduling import PodGroup
+from ganglift.base.ids import Key
 from ganglift.gang.actions import Kind, Patch, merge
+from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import ConditionType, Reason
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_EXCEEDED = "exceeded quota"
+_ERROR_CREATING = re.compile(r'^Error creating: (?:pods? "[^"]*" is \w+: )?', re.IGNORECASE)
 _HOLDS_QUOTA_IN_VAIN = (Reason.UNSCHEDULABLE, Reason.BACK_OFF)
 
 
 @dataclass(frozen=True)
 class Applicant:
-    """A Job's gang that has not started. `exceeded` is the quota's own message, empty if none is known."""
+    """A Job's gang that has not started. `refusal` is why its pods are refused, in the refuser's words, if known."""
 
     group: PodGroup
     child: BatchJob
-    exceeded: str = ""
+    refusal: str = ""
 
     @property
     def may_be_parked(self) -> bool:
@@ -45,7 +51,7 @@ class Applicant:
     @property
     def is_held_up(self) -> bool:
         """Whether the quota is what it waits for."""
-        return self.is_parked or (self.lacks_pods and bool(self.exceeded))
+        return self.is_parked or (self.lacks_pods and self.refusal.startswith(_EXCEEDED))
 
     @property
     def order(self) -> tuple[int, datetime, str]:
@@ -88,6 +94,31 @@ def take_turns(applicants: Iterable[Applicant]) -> Turn:
         return Turn(gathers, rivals, resume)
     in_vain = [applicant for applicant in later if _waits_for_room(applicant)]
     return Turn(gathers, tuple(in_vain[-1:]))
+
+
+def shortages(applicants: Iterable[Applicant], turn: Turn) -> dict[Key, Waiting]:
+    """Return, by group, why pods of it are missing; nothing for those of which that is not known."""
+    found: dict[Key, Waiting] = {}
+    for applicant in applicants:
+        if applicant.lacks_pods and applicant.refusal and not applicant.is_parked:
+            reason = Reason.WAITING_FOR_QUOTA if applicant.is_held_up else Reason.WAITING_FOR_MEMBERS
+            words = applicant.refusal if applicant.is_held_up else f"creating pods is refused: {applicant.refusal}"
+            found[applicant.group.key] = Waiting(reason, words)
+    return found
+
+
+def refusal_in(events: Iterable[Mapping[str, Any]]) -> str:
+    """Return what the newest of a Job's FailedCreate events says, without the pod's name, which differs each time.
+
+    Empty where there is none. Of equally new ones a quota's counts, since others may be its consequence.
+    """
+    said = [(_time_of(event), _EXCEEDED in words, words) for event in events if (words := event.get("message"))]
+    newest = max(said, default=("", False, ""))[2]
+    return newest[newest.index(_EXCEEDED) :] if _EXCEEDED in newest else _ERROR_CREATING.sub("", newest)
+
+
+def _time_of(event: Mapping[str, Any]) -> str:
+    return event.get("lastTimestamp") or event.get("eventTime") or ""
 
 
 def park(applicant: Applicant, behind: Applicant) -> Patch:

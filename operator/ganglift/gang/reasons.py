@@ -40,8 +40,9 @@ class Reason(StrEnum):
     # Gathering.
     WAITING_FOR_MEMBERS = (
         "WaitingForMembers",
-        "Fewer live pods exist than must start together. The message says how many of how many, and names the pattern "
-        "where the owner makes its pods one after another and so never makes enough: such pods can't gather.",
+        "Fewer live pods exist than must start together. The message says how many of how many, has the API "
+        "server's words where it refuses a Job's pods, and names the pattern where the owner makes its pods one after "
+        "another and so never makes enough: such pods can't gather.",
     )
     WAITING_FOR_QUOTA = (
         "WaitingForQuota",

@@ -41,6 +41,7 @@ LIFE_REASONS = {
     Life.DELETING: (Reason.DELETING, "the Job or the group is being deleted"),
 }
 """What there is to say of a gang that is not active."""
+_WHY_MISSING = (Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_MEMBERS)
 _WAITING_LIVES = (Life.SUSPENDED, Life.PARKED, Life.CHILD_DELETED)
 
 
@@ -169,16 +170,16 @@ def gather(
 ) -> Waiting | None:
     """Return what keeps the gang from being planned, or None if enough members are ready (or none are needed).
 
-    `obstacle` is what is known from elsewhere: a quota explains why members are missing, else it stands by itself.
+    `obstacle` is what is known from elsewhere: why members are missing, else it stands by itself.
     """
     waiting = _gather(group, membership, state)
     if obstacle is None:
         return waiting
-    if obstacle.reason is not Reason.WAITING_FOR_QUOTA:
+    if obstacle.reason not in _WHY_MISSING:
         return obstacle
     if waiting is None or waiting.reason is not Reason.WAITING_FOR_MEMBERS:
         return waiting
-    return Waiting(Reason.WAITING_FOR_QUOTA, f"{waiting.message}: {obstacle.message}")
+    return Waiting(obstacle.reason, f"{waiting.message}: {obstacle.message}")
 
 
 def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waiting | None:

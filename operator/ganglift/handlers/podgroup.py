@@ -17,7 +17,7 @@ async def reconcile_group(world: World, key: Key) -> None:
         return
     workload_key = workload_of(group)
     workload = await world.workload(workload_key) if workload_key is not None else None
-    world.loop.set_obstacle(key, missing_workload(group, workload) or world.quotas.get(key))
+    world.loop.set_obstacle(key, missing_workload(group, workload) or world.shortages.get(key))
     if is_split(group):
         pods = world.loop.pods_of(key)
         names = [name for pod in pods for name in part_names(group, value_of(pod, group))]

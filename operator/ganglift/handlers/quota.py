@@ -1,13 +1,13 @@
 """Watches over gangs that a ResourceQuota holds up: whose turn it is to gather is decided in `gang.quota`.
 
-Only events say that a quota is why pods are missing, and they are many, so they are read on demand: for a Job whose
-gang has lacked pods for a while. Everything else is what the watches show. A look every two seconds is soon enough,
-since the Job controller itself tries again far less often.
+Only events say why pods are missing, a quota or another refusal, and they are many, so they are read on demand: for a
+Job whose gang has lacked pods for a while. Everything else is what the watches show. A look every two seconds is soon
+enough, since the Job controller itself tries again far less often.
 """
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,8 +19,7 @@ from ganglift.base.clock import Clock
 from ganglift.base.ids import Key, Uid
 from ganglift.engine.executor import NotLeading
 from ganglift.gang.membership import group_name_of
-from ganglift.gang.outcome import Waiting
-from ganglift.gang.quota import Applicant, Turn, is_applicant, park, resume, take_turns, wake
+from ganglift.gang.quota import Applicant, Turn, is_applicant, park, refusal_in, resume, shortages, take_turns, wake
 from ganglift.gang.reasons import ConditionType, Reason
 from ganglift.handlers.store import workload_of
 from ganglift.handlers.world import Refused, Stale, World
@@ -35,7 +34,6 @@ PATIENCE_S = 2.0
 """How long pods may be missing before the quota is asked about: most gangs have theirs by then."""
 READ_EVENTS_EVERY_S = 5.0
 WAKE_FIRST_S, WAKE_LONGEST_S = 2.0, 30.0
-_EXCEEDED = "exceeded quota"
 
 
 @dataclass
@@ -60,7 +58,8 @@ class QuotaKeeper:
         self._client = client
         self._clock = clock
         self._changed = changed
-        self._exceeded: dict[Uid, str] = {}
+        self._refusals: dict[Uid, str] = {}
+        """Why the API server refuses the pods of a Job, by its uid."""
         self._read_at: dict[Uid, float] = {}
         self._wakes: defaultdict[Uid, _Pace] = defaultdict(_Pace)
         self._active: dict[str, dict[Uid, int]] = {}
@@ -80,7 +79,7 @@ class QuotaKeeper:
         applicants = [await self._applicant(group, child) for group, child in self._idle_gangs(namespace)]
         self._forget_others(namespace, {applicant.child.uid for applicant in applicants})
         turn = take_turns(applicants)
-        self._explain(namespace, turn)
+        self._explain(namespace, applicants, turn)
         if turn.gathers is not None:
             await self._make_room(namespace, turn, turn.gathers)
 
@@ -90,29 +89,27 @@ class QuotaKeeper:
             await self._world.carry_out([park(applicant, gathers)])
         for applicant in turn.resume:
             log.info("gang resumed", extra={"gang": str(applicant.group.key)})
-            self._exceeded.pop(applicant.child.uid, None)
+            self._refusals.pop(applicant.child.uid, None)
             await self._world.carry_out([resume(applicant)])
         if self._pods_ended(namespace):
             self._wakes.pop(gathers.child.uid, None)
         if not gathers.is_parked and self._wakes[gathers.child.uid].is_due(self._clock.monotonic()):
             await self._world.carry_out([wake(gathers, self._clock.now())])
 
-    def _explain(self, namespace: str, turn: Turn) -> None:
-        """Tell the gang that gathers why it lacks pods, and nobody else any more."""
-        told = {key: waiting for key, waiting in self._world.quotas.items() if key.namespace == namespace}
-        now: dict[Key, Waiting] = {}
-        if turn.gathers is not None and not turn.gathers.is_parked:
-            now[turn.gathers.group.key] = Waiting(Reason.WAITING_FOR_QUOTA, turn.gathers.exceeded)
+    def _explain(self, namespace: str, applicants: Collection[Applicant], turn: Turn) -> None:
+        """Tell gangs why they lack pods, and nobody else any more."""
+        told = {key: waiting for key, waiting in self._world.shortages.items() if key.namespace == namespace}
+        now = shortages(applicants, turn)
         for key in told.keys() | now.keys():
             if told.get(key) != now.get(key):
-                self._world.quotas.pop(key, None)
-                self._world.quotas.update({key: now[key]} if key in now else {})
+                self._world.shortages.pop(key, None)
+                self._world.shortages.update({key: now[key]} if key in now else {})
                 self._changed(key)
 
     def _namespaces(self) -> set[str]:
-        """Namespaces in which a gang has lacked pods for a while, or was told of a quota."""
+        """Namespaces in which a gang has lacked pods for a while, or was told why."""
         long_ago = self._clock.now() - timedelta(seconds=PATIENCE_S)
-        found = {key.namespace for key in self._world.quotas}
+        found = {key.namespace for key in self._world.shortages}
         for group in self._world.groups:
             scheduled = group.condition(ConditionType.SCHEDULED)
             if scheduled is not None and scheduled.reason in (Reason.WAITING_FOR_MEMBERS, Reason.WAITING_FOR_QUOTA):
@@ -132,13 +129,13 @@ class QuotaKeeper:
     async def _applicant(self, group: PodGroup, child: BatchJob) -> Applicant:
         applicant = Applicant(group, child)
         if not applicant.lacks_pods:
-            self._exceeded.pop(child.uid, None)
-        elif not applicant.is_parked and child.uid not in self._exceeded:
+            self._refusals.pop(child.uid, None)
+        elif not applicant.is_parked:
             await self._read_events(child)
-        return Applicant(group, child, self._exceeded.get(child.uid, ""))
+        return Applicant(group, child, self._refusals.get(child.uid, ""))
 
     async def _read_events(self, child: BatchJob) -> None:
-        """Find out from a Job's events whether its pods exceed a quota, in the quota's own words."""
+        """Find out from a Job's events why its pods are refused, in the words of what refuses them."""
         now = self._clock.monotonic()
         if now < self._read_at.get(child.uid, 0.0):
             return
@@ -147,10 +144,8 @@ class QuotaKeeper:
         page = from_json(
             await self._client.list_page(CORE_EVENTS, namespace=child.metadata.namespace, selector=selector)
         )
-        messages = [str(event.get("message", "")) for event in page.get("items") or ()]
-        exceeded = next((message for message in reversed(messages) if _EXCEEDED in message), "")
-        if exceeded:
-            self._exceeded[child.uid] = exceeded[exceeded.index(_EXCEEDED) :]
+        if refusal := refusal_in(page.get("items") or ()):
+            self._refusals[child.uid] = refusal
 
     def _pods_ended(self, namespace: str) -> bool:
         """Whether a Job of the namespace has fewer active pods than at the last look: then quota has come free."""
@@ -162,7 +157,7 @@ class QuotaKeeper:
     def _forget_others(self, namespace: str, uids: set[Uid]) -> None:
         """Forget what was found out about Jobs that wait no longer."""
         there = {child.uid for child in self._world.children if child.key.namespace != namespace} | uids
-        for memory in (self._exceeded, self._read_at, self._wakes):
+        for memory in (self._refusals, self._read_at, self._wakes):
             for uid in [uid for uid in memory if uid not in there]:
                 del memory[uid]
 

@@ -90,8 +90,8 @@ class World:
         self.loop = loop
         self.minor = 0
         """The cluster's version of Kubernetes 1; the first list brings it."""
-        self.quotas: dict[Key, Waiting] = {}
-        """What a quota says to groups that lack pods because of it."""
+        self.shortages: dict[Key, Waiting] = {}
+        """Why pods are missing, of groups that lack them because a quota or something else refuses them."""
         self._said: dict[Uid, str] = {}
         self._changed = changed
         self._executor = executor
@@ -122,7 +122,7 @@ class World:
         self._said.pop(uid, None)
         if isinstance(gone, PodGroup):
             self.loop.drop_group(key)
-            self.quotas.pop(key, None)
+            self.shortages.pop(key, None)
         elif isinstance(gone, BatchJob):
             self.loop.drop_job(gone.uid)
         if gone is not None:

@@ -9,7 +9,7 @@ from tests.kinds import BatchJobBuilder, PodGroupBuilder, at, batch_job, gang_jo
 
 from ganglift.api.names import PARKED, WOKEN
 from ganglift.gang.child import child_change
-from ganglift.gang.quota import Applicant, is_applicant, park, resume, take_turns, wake
+from ganglift.gang.quota import Applicant, is_applicant, park, refusal_in, resume, take_turns, wake
 
 SHORT = "exceeded quota: q, requested: pods=1, used: pods=6, limited: pods=6"
 CHILD = batch_job("train").child_of("train").spec(parallelism=4)
@@ -124,6 +124,32 @@ def test_parking_suspends_and_marks_in_one_patch_and_resuming_undoes_both() -> N
 def test_waking_touches_an_annotation_alone() -> None:
     body = wake(gang("first", 2, SHORT), at(5.5)).body
     assert body == {"metadata": {"uid": "uid-first-child", "annotations": {WOKEN: "2026-11-30T12:00:05Z"}}}
+
+
+def failed_create(message: str, at_second: int = 0) -> dict[str, Any]:
+    return {"reason": "FailedCreate", "message": f"Error creating: {message}", "lastTimestamp": stamp(at_second)}
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (f'pods "a-x" is forbidden: {SHORT}', SHORT),
+        ('pods "a-x" is forbidden: no PriorityClass with name no was found', "no PriorityClass with name no was found"),
+        ('Pod "a-x" is invalid: spec.dnsPolicy: Required value', "spec.dnsPolicy: Required value"),
+        ('admission webhook "w" denied the request: no', 'admission webhook "w" denied the request: no'),
+    ],
+)
+def test_a_refusal_is_told_in_the_refusers_words_without_the_pods_name(message: str, words: str) -> None:
+    assert refusal_in([failed_create(message)]) == words
+
+
+def test_the_newest_refusal_counts() -> None:
+    events = [failed_create("new", 9), failed_create(f'pods "a-x" is forbidden: {SHORT}', 1)]
+    assert refusal_in(events) == "new"
+
+
+def test_pods_refused_for_another_reason_are_not_held_up_by_a_quota() -> None:
+    assert not gang("a", 0, "no PriorityClass with name no was found").is_held_up
 
 
 class TestAUsersSuspension:

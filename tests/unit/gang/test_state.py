@@ -181,6 +181,13 @@ class TestGather:
     def test_f10_r7_names_what_keeps_a_member(self, odd: PodBuilder, reason: Reason, words: str) -> None:
         assert look([*waiting(3), odd])[1] == Waiting(reason, words)
 
+    @pytest.mark.parametrize("reason", [Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_MEMBERS])
+    def test_says_why_pods_are_missing_where_that_is_known(self, reason: Reason) -> None:
+        made = GROUP.made
+        membership = members_of(made, [pod.made for pod in waiting(3)])
+        state = observe(made, membership, 4)
+        assert gather(made, membership, state, Waiting(reason, "no")) == Waiting(reason, "3 of 4 pods exist: no")
+
     def test_does_not_mind_a_blocked_member_beyond_need(self) -> None:
         assert look([*waiting(4), member("odd").gated("a.io/x")])[1] is None
 

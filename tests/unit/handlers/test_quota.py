@@ -39,7 +39,7 @@ class Namespace:
         status = {"members": members, "need": 4, "conditions": [LACKS], **more}
         await self.stage.edit(POD_GROUPS, f"{name}-workers", {"status": status}, subresource="status")
 
-    def exceeds(self, name: str) -> None:
+    def exceeds(self, name: str, words: str = WORDS) -> None:
         job = child(self.stage, name)["metadata"]
         self.stage.server.add(
             {
@@ -48,7 +48,7 @@ class Namespace:
                 "metadata": {"name": f"{name}.1", "namespace": "default"},
                 "involvedObject": {"kind": "Job", "name": name, "uid": job["uid"], "namespace": "default"},
                 "reason": "FailedCreate",
-                "message": f'Error creating: pods "{name}-x" is forbidden: {WORDS}',
+                "message": f'Error creating: pods "{name}-x" is forbidden: {words}',
             }
         )
 
@@ -102,6 +102,17 @@ async def test_gangs_that_lack_pods_for_another_reason_are_left_alone(stage: Sta
     async with stage.working():
         await namespace.look()
     assert not is_parked(stage, "a")
+    assert not is_parked(stage, "b")
+
+
+async def test_pods_that_something_else_refuses_are_explained_in_its_words(stage: Stage, namespace: Namespace) -> None:
+    async with stage.working():
+        namespace.exceeds("a", "maximum cpu usage per Container is 1, but limit is 2")
+        await namespace.look()
+    obstacle = stage.told.obstacles[Key("default", "a-workers")]
+    assert obstacle is not None
+    words = "creating pods is refused: maximum cpu usage per Container is 1, but limit is 2"
+    assert (obstacle.reason, obstacle.message) == (Reason.WAITING_FOR_MEMBERS, words)
     assert not is_parked(stage, "b")
 
 
