@@ -12,6 +12,7 @@ from ganglift.base.ids import NodeName
 from ganglift.base.quantity import PODS
 from ganglift.plan.nearmiss import near_misses
 from ganglift.plan.nodes import Mask
+from ganglift.plan.pack import is_device
 from ganglift.plan.request import GroupRequest, Member
 from ganglift.plan.room import Room, Taken, room_causes
 from ganglift.plan.shape import Demand
@@ -118,21 +119,27 @@ def _domain(room: Room, inside: Inside) -> DomainMiss | None:
 
 
 def _hole(room: Room, demand: Demand, open_to: Mask, own: Counts) -> Hole | None:
-    """Return what is free of the resource that is shortest on the nodes that the demand could use at all.
+    """Return what is free of the resource that is shortest on the nodes that the demand could use, and on the others.
 
     Told as it was before the attempt: with the room that its members took in it counted as free.
     """
     room_before = np.maximum(room.snapshot.allocatable - (room.used - own), 0)
-    best: tuple[int, Hole] | None = None
-    for resource, units in demand.requests:
-        column = room.snapshot.columns.get(resource)
-        if resource == PODS or column is None:
-            continue
-        left = room_before[open_to, column]
-        places = int((left // units).sum())
-        if best is None or places < best[0]:
-            best = places, Hole(resource, units, int(left.sum()), int((left > 0).sum()), int(left.max(initial=0)))
-    return best[1] if best is not None else None
+    asked = [(name, units) for name, units in demand.requests if name != PODS and name in room.snapshot.columns]
+    if not asked:
+        return None
+    left = {name: room_before[:, room.snapshot.columns[name]] for name, _ in asked}
+    places = {name: int((left[name][open_to] // units).sum()) for name, units in asked}
+    resource, units = min(asked, key=lambda request: (places[request[0]], not is_device(request[0])))
+    found, closed = left[resource][open_to], left[resource][~open_to]
+    return Hole(
+        resource=resource,
+        asked=units,
+        free=int(found.sum()),
+        nodes=int((found > 0).sum()),
+        largest=int(found.max(initial=0)),
+        closed_free=int(closed.sum()),
+        closed_nodes=int((closed > 0).sum()),
+    )
 
 
 def _busy(room: Room, demand: Demand, short: Mask) -> tuple[NodeName, ...]:

@@ -79,13 +79,19 @@ class Fits:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What is free of the resource that is shortest: `free` units on `nodes` nodes, at most `largest` on one."""
+    """What is free of the resource that is shortest: `free` units on `nodes` nodes, at most `largest` on one.
+
+    Those are nodes open to the members. `closed_free` units more are free on `closed_nodes` nodes that are not: they
+    refuse the members, or are outside the domain that was looked at.
+    """
 
     resource: str
     asked: int
     free: int
     nodes: int
     largest: int
+    closed_free: int = 0
+    closed_nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

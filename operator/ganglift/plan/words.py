@@ -134,10 +134,18 @@ def _domain(miss: DomainMiss | None) -> str:
 def _hole(hole: Hole | None) -> str:
     if hole is None:
         return ""
-    if hole.free == 0:
-        return f"no {hole.resource} free"
-    free, largest = format_units(hole.resource, hole.free), format_units(hole.resource, hole.largest)
-    return f"{free} {hole.resource} free on {hole.nodes} {_nodes(hole.nodes)}, largest hole {largest}"
+    free = format_units(hole.resource, hole.free) if hole.free else "no"
+    told = f"{free} {hole.resource} free"
+    if hole.free:
+        told += f" on {hole.nodes} {_nodes(hole.nodes)}"
+    if hole.closed_free:
+        told += " open to it" if hole.free else " on nodes open to it"
+    if hole.free:
+        told += f", largest hole {format_units(hole.resource, hole.largest)}"
+    if hole.closed_free:
+        closed = format_units(hole.resource, hole.closed_free)
+        told += f", {closed} free on {hole.closed_nodes} other {_nodes(hole.closed_nodes)}"
+    return told
 
 
 def _nodes(count: int) -> str:

@@ -39,6 +39,27 @@ def test_room_is_told_with_its_largest_hole() -> None:
     assert "fits if 1 nvidia.com/gpu on n0 frees up or one more node with 8 nvidia.com/gpu would do" in told
 
 
+@pytest.mark.parametrize(
+    "closed",
+    [node("n1").cordoned(), node("n1").taint("gpu", "spot"), node("n1").unready(), node("n1")],
+    ids=["cordoned", "tainted", "unready", "without the label"],
+)
+def test_room_on_nodes_that_refuse_the_gang_is_not_called_taken(closed: NodeBuilder) -> None:
+    told = said([closed.gpus(4), node("n2").label("pool", "a")], gang("g", members(1, WORKER.selects(pool="a"))))
+    assert "; no nvidia.com/gpu free on nodes open to it, 4 free on 1 other node" in told
+
+
+def test_room_is_told_apart_by_the_nodes_being_open_to_the_gang() -> None:
+    nodes = [node("n1").gpus(3), node("n2").gpus(8).cordoned()]
+    told = said(nodes, gang("g", members(4, WORKER)))
+    assert "; 3 nvidia.com/gpu free on 1 node open to it, largest hole 3, 8 free on 1 other node" in told
+
+
+def test_that_nothing_is_free_is_said_where_nothing_is_free_anywhere() -> None:
+    told = said([node("n1").gpus(1)], gang("g", members(1, WORKER)), [pod("b").gpu(1).on("n1")])
+    assert "; no nvidia.com/gpu free; " in told
+
+
 def test_room_that_the_gang_holds_itself_is_not_named_as_what_should_come_free() -> None:
     nodes = [node("n1").gpus(2), node("n2").gpus(1)]
     bound = [pod("a").gpu(1).on("n1"), pod("b").gpu(1).on("n1"), pod("stranger").gpu(1).on("n2")]
