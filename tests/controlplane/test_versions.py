@@ -5,7 +5,6 @@ each thing that the admission protocol relies on is tried on every supported min
 Where minors differ, EXPECTED says how.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ import pytest
 from tests.controlplane import chart
 from tests.controlplane.cluster import GANG_JOBS, PODS, Cluster, Object, gang_job, pod
 from tests.controlplane.conftest import StartCluster, StartOperator
-from tests.controlplane.history import History, Life
+from tests.controlplane.history import History
 from tests.controlplane.playgrounds import NEWEST, NEWEST_ASYNC, OLDEST, OLDEST_ASYNC
 from tests.controlplane.proxy import Proxy, Request
 from tests.support.polling import eventually
@@ -26,8 +25,6 @@ from ganglift.playground.options import Component, PlaygroundOptions
 HIGH, PATIENT = "high", "patient"
 GROUP = "train-workers"
 FOREIGN_GATE = "example.com/other"
-BORNE_S = 7.0
-"""How long a member that is let loose may be without a place."""
 
 
 @dataclass(frozen=True)
@@ -255,11 +252,11 @@ def test_gang_is_whole_or_waits_whole_when_kube_scheduler_is_restarted_between_r
     cluster.create(PODS, pod("rival"))
     assert is_refused(cluster, "rival") is expected.survives_restart
     before_lift.release()
-    if expected.survives_restart:
-        cluster.await_bound(3, GROUP)
-    else:
-        assert "2 of 3 members fit" in cluster.await_reason(GROUP, "Unschedulable")["message"]
-        assert let_loose(history) == []
+    # Whoever gets the room: the operator does not count on what a kube-scheduler before this one was told.
+    reason = cluster.await_reason(GROUP, "Scheduled", "Unschedulable")["reason"]
+    assert reason == "Unschedulable" or expected.survives_restart
+    cluster.await_bound(3 if reason == "Scheduled" else 1)
+    assert let_loose(history) == sorted(cluster.bound(GROUP))
 
 
 @pytest.fixture
@@ -272,25 +269,15 @@ def without_scheduler(cluster: Cluster) -> Iterator[Cluster]:
         cluster.playground.start_component(Component.SCHEDULER)
 
 
-def test_gang_is_soon_whole_or_has_nothing_when_kube_scheduler_starts_anew_before_many_rivals(
+def test_gang_is_whole_or_waits_whole_when_kube_scheduler_starts_anew_before_many_rivals(
     without_scheduler: Cluster, history: History, start_operator: StartOperator
 ) -> None:
-    # 1.34 has forgotten the nominations, yet answers the fence before it looks at the rivals: a gang may be let loose
-    # onto room that goes to them in the same moment. Then it is taken back.
+    # 1.34 has forgotten the nominations, yet answers the fence before it looks at the rivals.
     operator = start_operator(without_scheduler)
     without_scheduler.create_all(PODS, [pod(f"rival-{number}") for number in range(160)])
     without_scheduler.create(GANG_JOBS, gang_job("train", 4))
     eventually(lambda: operator.records("fence raised"), bool, within_s=15)
     without_scheduler.playground.start_component(Component.SCHEDULER)
     without_scheduler.await_bound(128, within_s=40)
-    eventually(lambda: without_place(without_scheduler), lambda names: not names, within_s=BORNE_S)
     assert len(without_scheduler.bound(GROUP)) in (0, 4)
-    history.catch_up()
-    troubles = [trouble for life in history.lives(GROUP) for trouble in life.troubles]
-    assert [trouble for trouble in troubles if trouble.lasted_s(time.monotonic()) > BORNE_S] == []
-
-
-def without_place(cluster: Cluster) -> list[str]:
-    """The members that are let loose and not bound."""
-    lives = map(Life.of, cluster.pods(GROUP))
-    return [life.name for life in lives if life.is_there and life.was_ungated and not life.was_bound]
+    assert let_loose(history) == sorted(without_scheduler.bound(GROUP))
