@@ -122,7 +122,7 @@ class Operator:
             tasks.create_task(pods.run(), name="pods")
             tasks.create_task(classes.run(), name="classes")
             tasks.create_task(recorder.run(), name="events")
-            tasks.create_task(watch(registry, self._credentials, self._clock), name="kopf")
+            tasks.create_task(watch(registry, client, self._credentials, self._clock), name="kopf")
             await asyncio.gather(pods.synced(), nodes.synced(), classes.synced(), kinds.synced())
             if self._settings.leader_elect:
                 tasks.create_task(elector.run(), name="lease")

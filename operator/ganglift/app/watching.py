@@ -15,8 +15,11 @@ from contextlib import suppress
 import aiohttp
 import kopf
 
+from ganglift.app.cluster import KindsNotServed, check_kinds
 from ganglift.base.clock import Clock
+from ganglift.kube.client import Client
 from ganglift.kube.credentials import Access, Credentials
+from ganglift.kube.errors import KubeError
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +46,27 @@ class _NoProgress(kopf.ProgressStorage):
         return essence
 
 
-async def watch(registry: kopf.OperatorRegistry, credentials: Credentials, clock: Clock) -> None:
+async def watch(registry: kopf.OperatorRegistry, client: Client, credentials: Credentials, clock: Clock) -> None:
     """Run kopf until cancelled, again whenever it ends by itself. Handlers are called on kopf's thread."""
     kopf.on.login(registry=registry)(_login_with(credentials, asyncio.get_running_loop()))
     while True:
         await _watch_once(registry)
+        await clock.sleep(RESTART_AFTER_S)
+        await _served(client, clock)
+
+
+async def _served(client: Client, clock: Clock) -> None:
+    """Return once all our kinds are served: kopf looks for them at its start only."""
+    problem = ""
+    while True:
+        try:
+            await check_kinds(client)
+        except (KindsNotServed, KubeError) as error:
+            if str(error) != problem:
+                problem = str(error)
+                log.warning("our kinds can't be watched, trying again", extra={"error": problem})
+        else:
+            return
         await clock.sleep(RESTART_AFTER_S)
 
 
