@@ -147,14 +147,17 @@ def _is_answered(pod: Pod) -> bool:
 
 
 def fence_class() -> dict[str, Any]:
-    """The PriorityClass that puts a fence ahead of all other pods, and lets it evict nobody."""
+    """The PriorityClass that puts a fence ahead of all other pods, and lets it evict nobody.
+
+    The same as in the chart, field by field: a release can take over what the operator made, with --take-ownership.
+    """
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": FENCE_CLASS},
         "value": FENCE_PRIORITY,
         "preemptionPolicy": "Never",
-        "description": "For ganglift's fence pods only: they fit nowhere and show how far kube-scheduler has read.",
+        "description": "For ganglift's own fence pods, which are never placed. Do not use it for anything else.",
     }
 
 
