@@ -2,7 +2,8 @@
 
 Gated pods count in a quota. Where the Job controller can't make all pods of a gang because of it, only the first such
 gang of the namespace, in queue order, keeps gathering; our later ones are parked: their child is suspended, with a mark
-in the same patch, so that its pods go, and resumed in order. Only children of our own Jobs are parked, and only before
+in the same patch, so that its pods go, and resumed in order. A gang that alone asks for more than the quota allows can
+never gather, so it comes after all others. Only children of our own Jobs are parked, and only before
 any member of the gang has been released or bound.
 """
 
@@ -16,12 +17,14 @@ from ganglift.api.job import BatchJob
 from ganglift.api.names import BATCH_API, PARKED, WOKEN
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key
+from ganglift.base.quantity import InvalidQuantity, format_units, units_of
 from ganglift.gang.actions import Kind, Patch, merge
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import ConditionType, Reason
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _EXCEEDED = "exceeded quota"
+_QUOTA_WORDS = re.compile(_EXCEEDED + r": (?P<quota>\S+), requested: (?P<requested>\S+), .*limited: (?P<limited>\S+)")
 _ERROR_CREATING = re.compile(r'^Error creating: (?:pods? "[^"]*" is \w+: )?', re.IGNORECASE)
 _HOLDS_QUOTA_IN_VAIN = (Reason.UNSCHEDULABLE, Reason.BACK_OFF)
 
@@ -54,9 +57,29 @@ class Applicant:
         return self.is_parked or (self.lacks_pods and self.refusal.startswith(_EXCEEDED))
 
     @property
-    def order(self) -> tuple[int, datetime, str]:
-        """Sort key of the queue: priority, age, uid."""
-        return -self.group.status.priority, self.group.metadata.creation_timestamp or _EPOCH, self.group.uid
+    def pods_at_once(self) -> int:
+        """How many pods must exist at once for the gang to start; a parked one's need is 0, so not from there."""
+        spec = self.child.spec
+        return min(self.group.min_count, spec.parallelism, spec.completions or self.group.min_count)
+
+    @property
+    def over_limit(self) -> str:
+        """Say by how much the whole gang is over the quota's limit; empty where it is not, or where none is known."""
+        found = _QUOTA_WORDS.match(self.refusal)
+        if found is None:
+            return ""
+        limits = _amounts(found["limited"])
+        for resource, amount in _amounts(found["requested"]).items():
+            words = _over_words(resource, amount, limits.get(resource, ""), self.pods_at_once)
+            if words:
+                return words.format(quota=found["quota"])
+        return ""
+
+    @property
+    def order(self) -> tuple[bool, int, datetime, str]:
+        """Sort key of the queue: those that can gather at all, then priority, age, uid."""
+        created = self.group.metadata.creation_timestamp or _EPOCH
+        return bool(self.over_limit), -self.group.status.priority, created, self.group.uid
 
 
 @dataclass(frozen=True)
@@ -98,13 +121,38 @@ def take_turns(applicants: Iterable[Applicant]) -> Turn:
 
 def shortages(applicants: Iterable[Applicant], turn: Turn) -> dict[Key, Waiting]:
     """Return, by group, why pods of it are missing; nothing for those of which that is not known."""
-    found: dict[Key, Waiting] = {}
-    for applicant in applicants:
-        if applicant.lacks_pods and applicant.refusal and not applicant.is_parked:
-            reason = Reason.WAITING_FOR_QUOTA if applicant.is_held_up else Reason.WAITING_FOR_MEMBERS
-            words = applicant.refusal if applicant.is_held_up else f"creating pods is refused: {applicant.refusal}"
-            found[applicant.group.key] = Waiting(reason, words)
-    return found
+    words = {applicant.group.key: _shortage(applicant, turn) for applicant in applicants if applicant.lacks_pods}
+    return {key: waiting for key, waiting in words.items() if waiting is not None}
+
+
+def _shortage(applicant: Applicant, turn: Turn) -> Waiting | None:
+    if applicant.is_parked:
+        if turn.gathers is None or turn.gathers == applicant:
+            return None
+        parked = f"parked while PodGroup {turn.gathers.group.name} gathers under the quota"
+        return Waiting(Reason.WAITING_FOR_QUOTA, "; ".join(filter(None, (applicant.over_limit, parked))))
+    if applicant.is_held_up:
+        return Waiting(Reason.WAITING_FOR_QUOTA, "; ".join(filter(None, (applicant.over_limit, applicant.refusal))))
+    if not applicant.refusal:
+        return None
+    return Waiting(Reason.WAITING_FOR_MEMBERS, f"creating pods is refused: {applicant.refusal}")
+
+
+def _amounts(text: str) -> dict[str, str]:
+    """Read `pods=1,requests.cpu=2` as a quota's message has it."""
+    return {resource: amount for resource, _, amount in (part.partition("=") for part in text.split(","))}
+
+
+def _over_words(resource: str, amount: str, limit: str, pods: int) -> str:
+    plain = resource.removeprefix("requests.").removeprefix("limits.")
+    try:
+        total, allowed = pods * units_of(plain, amount), units_of(plain, limit)
+    except InvalidQuantity:
+        return ""
+    if total <= allowed:
+        return ""
+    needs = f"the gang needs {format_units(plain, total)} {resource} and quota {{quota}} allows {limit}"
+    return f"{needs}: raise the quota, or lower minCount or parallelism"
 
 
 def refusal_in(events: Iterable[Mapping[str, Any]]) -> str:

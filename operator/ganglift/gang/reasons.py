@@ -47,7 +47,8 @@ class Reason(StrEnum):
     WAITING_FOR_QUOTA = (
         "WaitingForQuota",
         "The namespace's ResourceQuota keeps the owner from making all pods. Gated pods count in a quota, so only the "
-        "first gang in queue order gathers and later ones are parked until it has its pods. Raise the quota or wait.",
+        "first gang in queue order gathers and later ones are parked until it has its pods, one that alone is over the "
+        "quota last. Raise the quota or wait.",
     )
     WAITING_FOR_OLD_JOB = (
         "WaitingForOldJob",

@@ -177,6 +177,8 @@ def gather(
         return waiting
     if obstacle.reason not in _WHY_MISSING:
         return obstacle
+    if waiting is not None and state.life is Life.PARKED and obstacle.reason is Reason.WAITING_FOR_QUOTA:
+        return obstacle
     if waiting is None or waiting.reason is not Reason.WAITING_FOR_MEMBERS:
         return waiting
     return Waiting(obstacle.reason, f"{waiting.message}: {obstacle.message}")

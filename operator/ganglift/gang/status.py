@@ -119,7 +119,9 @@ def set_condition(conditions: tuple[Condition, ...], new: Condition, now: dateti
 
 def _scheduled(group: PodGroup, state: GangState, outcome: Outcome | None) -> Condition:
     if state.life is not Life.ACTIVE:
-        return _condition(group, ConditionType.SCHEDULED, False, *LIFE_REASONS[state.life])
+        reason, words = LIFE_REASONS[state.life]
+        told = outcome is not None and state.life is Life.PARKED and outcome.reason is reason
+        return _condition(group, ConditionType.SCHEDULED, False, reason, outcome.message if outcome and told else words)
     if state.is_whole:
         return _condition(group, ConditionType.SCHEDULED, True, Reason.SCHEDULED, _bound_words(state))
     if outcome is not None:

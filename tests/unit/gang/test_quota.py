@@ -9,7 +9,7 @@ from tests.kinds import BatchJobBuilder, PodGroupBuilder, at, batch_job, gang_jo
 
 from ganglift.api.names import PARKED, WOKEN
 from ganglift.gang.child import child_change
-from ganglift.gang.quota import Applicant, is_applicant, park, refusal_in, resume, take_turns, wake
+from ganglift.gang.quota import Applicant, is_applicant, park, refusal_in, resume, shortages, take_turns, wake
 
 SHORT = "exceeded quota: q, requested: pods=1, used: pods=6, limited: pods=6"
 CHILD = batch_job("train").child_of("train").spec(parallelism=4)
@@ -19,7 +19,7 @@ GROUP = podgroup("train-workers").gang(4)
 def gang(
     name: str, members: int, exceeded: str = "", parked: bool = False, created: int = 0, **status: Any
 ) -> Applicant:
-    child = batch_job(name).child_of(name)
+    child = batch_job(name).child_of(name).spec(parallelism=4, completions=4)
     if parked:
         child = child.annotation(PARKED, "another").spec(suspend=True)
     group = podgroup(f"{name}-workers").gang(4).meta(creationTimestamp=stamp(created))
@@ -89,6 +89,46 @@ def test_a_later_gang_without_room_gives_its_quota_up_last_one_first() -> None:
 def test_not_while_the_pods_of_one_that_was_parked_are_still_going() -> None:
     waiting = [gang("first", 2, SHORT), no_room("a", 1), gang("b", 3, parked=True, created=2)]
     assert take_turns(waiting).park == ()
+
+
+TOO_SMALL = "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"
+NEVER_FITS = "the gang needs 4 pods and quota q allows 3: raise the quota, or lower minCount or parallelism"
+
+
+class TestAGangThatAloneIsOverTheQuota:
+    def test_makes_room_for_later_ones(self) -> None:
+        turn = take_turns([gang("big", 3, TOO_SMALL, created=1), gang("small", 1, SHORT, created=5)])
+        assert turn.gathers is not None
+        assert turn.gathers.child.name == "small"
+        assert names(turn.park) == ["big"]
+
+    def test_gathers_when_nobody_else_can(self) -> None:
+        turn = take_turns([gang("big", 0, TOO_SMALL, parked=True)])
+        assert names(turn.resume) == ["big"]
+
+    @pytest.mark.parametrize(
+        ("refusal", "words"),
+        [
+            (TOO_SMALL, NEVER_FITS),
+            (SHORT, ""),
+            (
+                "exceeded quota: g, requested: requests.memory=2Gi,limits.cpu=500m, used: x, limited: "
+                "requests.memory=8Gi,limits.cpu=1500m",
+                "the gang needs 2 limits.cpu and quota g allows 1500m: raise the quota, or lower minCount or "
+                "parallelism",
+            ),
+            ("exceeded quota: q, requested: pods=?, used: pods=3, limited: pods=3", ""),
+            ("no PriorityClass with name no was found", ""),
+        ],
+    )
+    def test_is_told_what_to_change(self, refusal: str, words: str) -> None:
+        assert gang("big", 3, refusal).over_limit == words
+
+    def test_is_told_so_while_it_is_parked_too(self) -> None:
+        waiting = [gang("small", 1, SHORT, created=5), gang("big", 0, TOO_SMALL, parked=True, created=1)]
+        told = {key.name: found.message for key, found in shortages(waiting, take_turns(waiting)).items()}
+        parked = "parked while PodGroup small-workers gathers under the quota"
+        assert told == {"small-workers": SHORT, "big-workers": f"{NEVER_FITS}; {parked}"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tests.kinds import BatchJobBuilder, PodGroupBuilder, batch_job, podgroup, stamp
 
+from ganglift.api.names import PARKED
 from ganglift.gang.membership import members_of
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
@@ -187,6 +188,12 @@ class TestGather:
         membership = members_of(made, [pod.made for pod in waiting(3)])
         state = observe(made, membership, 4)
         assert gather(made, membership, state, Waiting(reason, "no")) == Waiting(reason, "3 of 4 pods exist: no")
+
+    def test_names_the_gang_that_a_parked_one_waits_for(self) -> None:
+        made, child = GROUP.made, CHILD.spec(suspend=True).annotation(PARKED, "x").made
+        membership = members_of(made, [], child)
+        told = Waiting(Reason.WAITING_FOR_QUOTA, "parked while PodGroup x gathers")
+        assert gather(made, membership, observe(made, membership, 0, child), told) == told
 
     def test_does_not_mind_a_blocked_member_beyond_need(self) -> None:
         assert look([*waiting(4), member("odd").gated("a.io/x")])[1] is None

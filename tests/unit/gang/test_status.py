@@ -7,6 +7,7 @@ from tests.builders import PodBuilder, pod
 from tests.kinds import BatchJobBuilder, PodGroupBuilder, at, batch_job, podgroup
 
 from ganglift.api.model import Condition
+from ganglift.api.names import PARKED
 from ganglift.api.scheduling import PodGroup, PodGroupStatus
 from ganglift.base.ids import Uid
 from ganglift.gang.membership import members_of
@@ -69,6 +70,13 @@ class World:
 
 
 class TestScheduled:
+    def test_of_a_parked_gang_names_the_one_that_it_waits_for(self) -> None:
+        told = Wait(Reason.WAITING_FOR_QUOTA, "parked while PodGroup x gathers")
+        parked = batch_job("train").child_of("train").spec(suspend=True).annotation(PARKED, "x")
+        world = World()
+        world.see([], told, child=parked)
+        assert world.condition(ConditionType.SCHEDULED).message == told.message
+
     def test_shows_the_verdict_of_a_waiting_gang(self) -> None:
         world = World()
         status = world.see([], NO_ROOM)
