@@ -8,26 +8,28 @@ from typing import Any
 import yaml
 
 from ganglift.playground.client import APPLY_PATCH, ApiClient
-from ganglift.playground.errors import PlaygroundError
+from ganglift.playground.errors import PlaygroundError, RequestFailed
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KIND = "CustomResourceDefinition"
 _POLL_S = 0.05
+_NOT_YET = (404, 429, 503)
 
 
 def apply(client: ApiClient, paths: Iterable[Path], *, timeout_s: float = 30.0) -> list[str]:
-    """Apply the CustomResourceDefinitions in these files and directories; returns their names once established."""
+    """Apply the CustomResourceDefinitions in these files and directories; returns their names once served."""
     definitions = [definition for path in paths for definition in _read(path)]
     for definition in definitions:
         name = definition["metadata"]["name"]
         client.patch(f"{_PATH}/{name}?fieldManager=playground&force=true", definition, content_type=APPLY_PATCH)
-    names = [definition["metadata"]["name"] for definition in definitions]
     deadline = time.monotonic() + timeout_s
-    while waiting := [name for name in names if not _is_established(client, name)]:
+    while waiting := [
+        definition["metadata"]["name"] for definition in definitions if not _is_served(client, definition)
+    ]:
         if time.monotonic() > deadline:
-            raise PlaygroundError(f"not established after {timeout_s:.0f} s: {', '.join(waiting)}")
+            raise PlaygroundError(f"not served after {timeout_s:.0f} s: {', '.join(waiting)}")
         time.sleep(_POLL_S)
-    return names
+    return [definition["metadata"]["name"] for definition in definitions]
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
@@ -36,6 +38,14 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return [document for document in documents if document and document.get("kind") == _KIND]
 
 
-def _is_established(client: ApiClient, name: str) -> bool:
-    conditions = client.get(f"{_PATH}/{name}").get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+def _is_served(client: ApiClient, definition: dict[str, Any]) -> bool:
+    """Whether the kind can be listed: an established one may still answer 404, or 429 while its storage is made."""
+    spec = definition["spec"]
+    try:
+        for version in spec["versions"]:
+            client.get(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}?limit=1")
+    except RequestFailed as error:
+        if error.status not in _NOT_YET:
+            raise
+        return False
+    return True
