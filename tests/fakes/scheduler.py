@@ -31,7 +31,8 @@ from tests.support.kube_filters import World, refusals
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Uid
-from ganglift.kube.resources import NODES, PODS, Resource
+from ganglift.kube.client import PatchType
+from ganglift.kube.resources import LEASES, NODES, PODS, Resource
 
 BACKOFF_FIRST_S, BACKOFF_LONGEST_S = 1.0, 10.0
 NAME = "default-scheduler"
@@ -59,11 +60,13 @@ class FakeScheduler:
         self._may_run = asyncio.Event()
         self._may_run.set()
         self._order = 0
+        self._processes = 0
         core.api.store.observe(self._notice)
         self.restart()
 
     def restart(self) -> None:
         """Begin anew with a list, as a new process does: what was decided and not written is lost."""
+        self._take_lease()
         self.pods: dict[Uid, Pod] = {}
         self.nodes: dict[str, Node] = {}
         self.decided: dict[Uid, str] = {}
@@ -80,6 +83,17 @@ class FakeScheduler:
         if self._core.api.minor < 35:
             self._unheeded = {uid for uid, pod in self.pods.items() if pod.is_gated}
         self._woken.set()
+
+    def _take_lease(self) -> None:
+        """Lead, as the real one does: its Lease names the process."""
+        self._processes += 1
+        name, api = "kube-scheduler", self._core.api
+        lease = {"metadata": {"name": name}, "spec": {"holderIdentity": f"{name}-{self._processes}"}}
+        target = api.target(LEASES, "kube-system", name)
+        if api.store.get(LEASES, ("kube-system", name)) is None:
+            api.create(target, lease)
+        else:
+            api.patch(target, PatchType.MERGE, lease)
 
     def stop(self) -> None:
         """Stand still in the middle of whatever is under way, as after SIGSTOP."""

@@ -135,7 +135,7 @@ async def test_an_edit_made_while_a_status_is_written_is_not_lost(cluster: FakeC
     """The status write conflicts, and reading the group again must not hide that it was edited."""
     cluster.nodes(3)
     cluster.operator()
-    done = []
+    done: list[asyncio.Handle] = []
 
     def edit_at_the_first_status_write(resource: object, place: object, change: object) -> None:
         if cluster.reason("g") == "Unschedulable" and not done:
