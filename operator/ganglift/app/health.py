@@ -1,5 +1,6 @@
 """The operator's own HTTP server: /healthz, /readyz, /metrics."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -7,13 +8,26 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from ganglift.base.errors import GangliftError
+
+
+class PortUnavailable(GangliftError):
+    """The operator's own HTTP server can't listen where it is told to."""
+
+    def __init__(self, port: int, why: str) -> None:
+        super().__init__(
+            f"port {port} for /healthz, /readyz and /metrics can't be listened on ({why}): "
+            "name another with --http-port or the setting httpPort, 0 for any free one"
+        )
+        self.port = port
+
 
 @asynccontextmanager
 async def serving(port: int, is_ready: Callable[[], bool], metrics: CollectorRegistry) -> AsyncIterator[int]:
     """Serve while the context lasts; gives the port, which is a free one if 0 was asked for.
 
     /healthz answers as long as the event loop turns; /readyz once the first lists of pods and nodes are read, also on a
-    replica that stands by.
+    replica that stands by. Raises PortUnavailable.
     """
 
     async def healthz(_: web.Request) -> web.Response:
@@ -34,7 +48,10 @@ async def serving(port: int, is_ready: Callable[[], bool], metrics: CollectorReg
     await runner.setup()
     try:
         site = web.TCPSite(runner, None, port)
-        await site.start()
+        try:
+            await site.start()
+        except OSError as error:
+            raise PortUnavailable(port, os.strerror(error.errno) if error.errno else str(error)) from error
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
