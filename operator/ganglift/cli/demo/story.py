@@ -23,7 +23,7 @@ NODES = 3
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
 _GANG_JOBS = f"/apis/{BATCH_API}/namespaces/default/jobs"
 _POLL_S = 0.05
-_STEP_TIMEOUT_S = 15.0
+_STEP_TIMEOUT_S = 20.0
 _WATCHED_S = 2.0  # how long "none starts" is watched before it is believed
 _READING_S = 1.5  # for whoever watches the terminal
 
