@@ -139,11 +139,18 @@ def standing_of(pod: Pod) -> Standing:
 def blocked_by(pod: Pod) -> tuple[Reason, str] | None:
     """Return what keeps an unbound pod apart from our own gate, as a reason and words; None if nothing does."""
     if pod.spec.scheduling_group:
-        return Reason.NATIVE_SCHEDULING_GROUP, f"pod {pod.name} has spec.schedulingGroup"
+        return (
+            Reason.NATIVE_SCHEDULING_GROUP,
+            f"pod {pod.name} has spec.schedulingGroup: remove it, or our label and gate",
+        )
     if pod.spec.scheduler_name != DEFAULT_SCHEDULER:
-        return Reason.OTHER_SCHEDULER, f"pod {pod.name} has schedulerName {pod.spec.scheduler_name}"
+        return (
+            Reason.OTHER_SCHEDULER,
+            f"pod {pod.name} has schedulerName {pod.spec.scheduler_name}: remove it from the template",
+        )
     if pod.foreign_gates:
-        return Reason.FOREIGN_GATE, f"pod {pod.name} has scheduling gate {', '.join(pod.foreign_gates)}"
+        gates = ", ".join(pod.foreign_gates)
+        return Reason.FOREIGN_GATE, f"pod {pod.name} has scheduling gate {gates}: its owner must remove it"
     return None
 
 

@@ -165,17 +165,17 @@ class TestGather:
             (
                 member("odd").gated("a.io/x"),
                 Reason.FOREIGN_GATE,
-                "3 of 4 members are ready: pod odd has scheduling gate a.io/x",
+                "3 of 4 members are ready: pod odd has scheduling gate a.io/x: its owner must remove it",
             ),
             (
                 member("odd").gated().scheduler("volcano"),
                 Reason.OTHER_SCHEDULER,
-                "3 of 4 members are ready: pod odd has schedulerName volcano",
+                "3 of 4 members are ready: pod odd has schedulerName volcano: remove it from the template",
             ),
             (
                 member("odd").gated()._with("spec", "schedulingGroup", value={"podGroupName": "x"}),
                 Reason.NATIVE_SCHEDULING_GROUP,
-                "3 of 4 members are ready: pod odd has spec.schedulingGroup",
+                "3 of 4 members are ready: pod odd has spec.schedulingGroup: remove it, or our label and gate",
             ),
         ],
     )
