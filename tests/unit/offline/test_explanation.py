@@ -143,7 +143,10 @@ def pod_words(made: PodBuilder, *things: Any) -> str:
     [
         (pod("p").gang("g").gpu(1).gated(), "waits behind its gate, and is to go to gpu-0"),
         (pod("p").gang("g").gpu(8).gated(), "waits behind its gate"),
-        (pod("p").gang("g").gated("acme.io/x"), "can't be counted on: pod p has scheduling gate acme.io/x: its owner"),
+        (
+            pod("p").gang("g").gated("acme.io/x"),
+            "can't be counted on: pod p has scheduling gate acme.io/x: its owner must remove it",
+        ),
         (pod("p").gang("g").nominated("gpu-0"), "has been released, with room on gpu-0"),
         (pod("p").gang("g").on("gpu-0"), "is bound to gpu-0"),
         (pod("p").gang("g").on("gpu-0").terminating(), "is being deleted: gone for the count, its room is still taken"),
