@@ -24,7 +24,7 @@ from ganglift.plan.verdict import Cause, CauseKind
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int32]
 
-_UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _NAME_FIELD = "metadata.name"
 
 
@@ -107,7 +107,7 @@ class NodeTable:
                 causes.append(cause)
 
         refuse(~self._ready, Cause(CauseKind.NOT_READY))
-        if not tolerates(demand.tolerations, _UNSCHEDULABLE):
+        if not tolerates(demand.tolerations, UNSCHEDULABLE):
             refuse(self._unschedulable, Cause(CauseKind.UNSCHEDULABLE))
         for code, taints in enumerate(self._taints.values):
             if (taint := first_untolerated(demand.tolerations, taints)) is not None:
@@ -131,10 +131,26 @@ class NodeTable:
             mask |= self._term(term)
         return mask
 
-    def tolerated(self, demand: Demand) -> Mask:
-        """Return the nodes that have no untolerated NoSchedule or NoExecute taint."""
-        fine = [first_untolerated(demand.tolerations, taints) is None for taints in self._taints.values]
+    def tolerated(self, demand: Demand, besides: str = "") -> Mask:
+        """Return the nodes that have no untolerated NoSchedule or NoExecute taint other than `besides`."""
+        others = ([taint for taint in taints if taint_text(taint) != besides] for taints in self._taints.values)
+        fine = [first_untolerated(demand.tolerations, taints) is None for taints in others]
         return np.array(fine, np.bool_)[self._taints.codes] if len(self) else np.zeros(0, np.bool_)
+
+    def labellable(self, demand: Demand) -> Mask:
+        """Return the nodes that would meet the selector and node affinity if the labels that they lack were added.
+
+        Where the node affinity looks at the same labels as the selector there is no telling, so there are none.
+        """
+        mask = np.ones(len(self), np.bool_)
+        for key, value in demand.selector:
+            mask &= (self.column(key).codes < 0) | self.where(Requirement(key=key, operator="In", values=(value,)))
+        if demand.node_affinity is None:
+            return mask
+        terms = demand.node_affinity.node_selector_terms
+        looked_at = {requirement.key for term in terms for requirement in term.match_expressions}
+        added = {key for key, _ in demand.selector}
+        return mask & self.selected(demand.node_affinity) if looked_at.isdisjoint(added) else np.zeros_like(mask)
 
     def softly_tainted(self, demand: Demand) -> Mask:
         """Return the nodes with a PreferNoSchedule taint that the demand does not tolerate."""

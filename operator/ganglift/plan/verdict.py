@@ -96,11 +96,16 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class MoreNodes:
-    """It would fit with `count` more nodes that offer `units` of the resource each, all else as it is."""
+    """It would fit with `count` more nodes that have so much free each, and these labels, all else as it is.
+
+    `requests` are (resource, units), devices first. `by_affinity`: they must also be what the required node affinity
+    asks for.
+    """
 
     count: int
-    resource: str
-    units: int
+    requests: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, str], ...] = ()
+    by_affinity: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,22 @@ class Tolerate:
     nodes: int
 
 
-NearMiss = MoreNodes | FreeUp | Tolerate
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """It would fit if these nodes, the fewest that are enough, were uncordoned."""
+
+    nodes: tuple[NodeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """It would fit if these nodes, the fewest that are enough, got the labels. None has another value for one."""
+
+    labels: tuple[tuple[str, str], ...]
+    nodes: tuple[NodeName, ...]
+
+
+NearMiss = MoreNodes | FreeUp | Tolerate | Uncordon | Label
 
 
 @dataclass(frozen=True, slots=True)

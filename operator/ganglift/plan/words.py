@@ -1,5 +1,8 @@
 """A verdict in words. This is the only place where that is done: status, events, metrics and `explain` all use it."""
 
+from collections.abc import Sequence
+
+from ganglift.base.ids import NodeName
 from ganglift.base.quantity import PODS, format_units
 from ganglift.plan.holders import Holder
 from ganglift.plan.snapshot import Kind
@@ -12,9 +15,11 @@ from ganglift.plan.verdict import (
     Fits,
     FreeUp,
     Hole,
+    Label,
     MoreNodes,
     NearMiss,
     Tolerate,
+    Uncordon,
     Verdict,
 )
 
@@ -38,6 +43,7 @@ _CAUSES = {
     CauseKind.ANTI_AFFINITY: "kept apart by anti-affinity over {}",
     CauseKind.DOMAIN: "in other domains of {}",
 }
+_MOST_NAMED = 3
 _HOLDING = {
     Kind.BOUND: "bound",
     Kind.TERMINATING: "terminating",
@@ -67,19 +73,46 @@ def cause_words(cause: Cause) -> str:
     return _CAUSES[cause.kind].format(cause.subject)
 
 
-def near_miss_words(miss: NearMiss) -> str:
-    """Return what would make the gang fit."""
+def near_miss_words(*misses: NearMiss) -> str:
+    """Return what would make the gang fit: any one of these."""
+    return f"would fit {' or '.join(map(_change, misses))}" if misses else ""
+
+
+def _change(miss: NearMiss) -> str:
     match miss:
-        case MoreNodes(count, resource, units):
-            nodes = "one more node" if count == 1 else f"{count} more nodes"
-            each = "" if count == 1 else " each"
-            return f"{nodes} with {format_units(resource, units)} {resource}{each} would do"
+        case MoreNodes():
+            return _more_nodes(miss)
         case FreeUp(resource, units, node):
-            return (
-                f"fits if {format_units(resource, units)} {resource} on {node} {'frees' if units == 1 else 'free'} up"
-            )
+            return f"if {format_units(resource, units)} {resource} on {node} {'frees' if units == 1 else 'free'} up"
         case Tolerate(taint, nodes):
-            return f"fits if the pods tolerate {taint}, which {nodes} {_nodes(nodes)} {'has' if nodes == 1 else 'have'}"
+            return f"if the pods tolerate {taint}, which {nodes} {_nodes(nodes)} {'has' if nodes == 1 else 'have'}"
+        case Uncordon(names):
+            return f"if {_these(names)} uncordoned"
+        case Label(labels, names):
+            return f"if {_these(names)} labelled {_labels(labels)}"
+
+
+def _more_nodes(miss: MoreNodes) -> str:
+    nodes = "one more node that has" if miss.count == 1 else f"{miss.count} more nodes that each have"
+    amounts = _list([f"{format_units(name, units)} {name}" for name, units in miss.requests])
+    labels = f", labelled {_labels(miss.labels)}" if miss.labels else ""
+    affinity = ", as the pods' node affinity asks" if miss.by_affinity else ""
+    return f"with {nodes} {amounts} free{labels}{affinity}"
+
+
+def _these(names: tuple[NodeName, ...]) -> str:
+    """Name nodes, the first few of many, with the verb that is to follow."""
+    rest = len(names) - _MOST_NAMED
+    shown = [*names[:_MOST_NAMED], *([f"{rest} more {_nodes(rest)}"] if rest > 0 else [])]
+    return f"{_list(shown)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _labels(labels: tuple[tuple[str, str], ...]) -> str:
+    return _list([f"{key}={value}" for key, value in labels])
+
+
+def _list(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def fit_words(verdict: DoesNotFit) -> str:
@@ -92,7 +125,7 @@ def hints_of(verdict: DoesNotFit) -> tuple[str, ...]:
     hints = (
         _domain(verdict.domain),
         _hole(verdict.hole),
-        " or ".join(map(near_miss_words, verdict.near_misses)),
+        near_miss_words(*verdict.near_misses),
         f"{verdict.absent} more must exist" if verdict.absent else "",
         "" if verdict.proven else "a plan may exist that was not found in the work allowed",
         _unjudged(verdict.unjudged),

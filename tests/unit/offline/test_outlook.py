@@ -30,7 +30,7 @@ def test_gang_that_does_not_fit_says_why() -> None:
     assert (outlook.result, outlook.reason) == (Result.DOES_NOT_FIT, "Unschedulable")
     assert outlook.message == (
         "3 of 4 members fit: 3 nodes: 3 fit; 3 nvidia.com/gpu free on 3 nodes, largest hole 1; "
-        "one more node with 1 nvidia.com/gpu would do"
+        "would fit with one more node that has 1 nvidia.com/gpu free"
     )
 
 
@@ -88,7 +88,7 @@ def test_group_that_is_not_for_the_planner_says_how_it_stands(things: list[Any],
 
 def test_suspended_job_waits() -> None:
     outlook = only_outlook(kubectl_list(*gpu_nodes(4)), manifests(workers("train", 2).spec(suspend=True)))
-    assert (outlook.result, outlook.message) == (Result.WAITS, "the Job is suspended")
+    assert (outlook.result, outlook.message) == (Result.WAITS, "its batch/v1 Job has spec.suspend: true")
 
 
 def test_finished_members_leave_the_need_of_a_job() -> None:

@@ -20,7 +20,7 @@ def test_a_gang_of_four_on_three_gpus_gets_nothing_and_is_told_why() -> None:
     verdict = plan(books(nodes).snapshot(), [gang("g", members(4, WORKER))]).verdicts[key("g")]
     assert words_of(verdict) == (
         "3 of 4 members fit: 3 nodes: 3 fit; 3 nvidia.com/gpu free on 3 nodes, largest hole 1; "
-        "one more node with 1 nvidia.com/gpu would do"
+        "would fit with one more node that has 1 nvidia.com/gpu free"
     )
 
 

@@ -36,7 +36,7 @@ def test_room_is_told_with_its_largest_hole() -> None:
     bound = [pod(f"b{i}").gpu(7).on(f"n{i}") for i in range(3)]
     told = said(nodes, gang("g", members(1, pod("w").gpu(2))), bound)
     assert "3 nvidia.com/gpu free on 3 nodes, largest hole 1" in told
-    assert "fits if 1 nvidia.com/gpu on n0 frees up or one more node with 8 nvidia.com/gpu would do" in told
+    assert "would fit if 1 nvidia.com/gpu on n0 frees up or with one more node that has 2 nvidia.com/gpu free" in told
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_node_short_of_two_resources_is_counted_under_both() -> None:
 
 def test_a_taint_alone_in_the_way_is_told() -> None:
     nodes = [node("n1").gpus(4).taint("gpu", "spot"), node("n2")]
-    assert "fits if the pods tolerate gpu=spot:NoSchedule, which 1 node has" in said(
+    assert "would fit if the pods tolerate gpu=spot:NoSchedule, which 1 node has" in said(
         nodes, gang("g", members(4, WORKER))
     )
 
@@ -83,7 +83,8 @@ def test_a_taint_alone_in_the_way_is_told() -> None:
 def test_a_resource_that_nobody_offers_is_told() -> None:
     told = said([node("n1")], gang("g", members(2, pod("w").resource("rdma/x", 1))))
     assert told == (
-        "0 of 2 members fit: 1 node: 1 insufficient rdma/x; 0 fit; 2 more nodes with 1 rdma/x each would do"
+        "0 of 2 members fit: 1 node: 1 insufficient rdma/x; 0 fit; "
+        "would fit with 2 more nodes that each have 1 rdma/x free"
     )
 
 
@@ -153,10 +154,62 @@ def test_every_cause_has_words_that_name_its_subject(kind: CauseKind) -> None:
 
 
 def test_near_misses_are_told_in_the_units_people_write() -> None:
-    assert near_miss_words(MoreNodes(3, "cpu", 1500)) == "3 more nodes with 1500m cpu each would do"
-    assert near_miss_words(FreeUp("memory", 2**31, NodeName("n7"))) == "fits if 2Gi memory on n7 free up"
-    assert near_miss_words(FreeUp(GPU, 2, NodeName("n7"))) == "fits if 2 nvidia.com/gpu on n7 free up"
-    assert near_miss_words(Tolerate("a:NoExecute", 2)) == "fits if the pods tolerate a:NoExecute, which 2 nodes have"
+    assert near_miss_words(MoreNodes(3, (("cpu", 1500),))) == (
+        "would fit with 3 more nodes that each have 1500m cpu free"
+    )
+    assert near_miss_words(FreeUp("memory", 2**31, NodeName("n7"))) == "would fit if 2Gi memory on n7 free up"
+    assert near_miss_words(FreeUp(GPU, 2, NodeName("n7"))) == "would fit if 2 nvidia.com/gpu on n7 free up"
+    assert near_miss_words(Tolerate("a:NoExecute", 2)) == (
+        "would fit if the pods tolerate a:NoExecute, which 2 nodes have"
+    )
+
+
+def test_all_that_a_new_node_must_offer_is_told() -> None:
+    wide = WORKER.asks(cpu=48, memory="192Gi").selects(pool="a", tier="b").needs_node(("zone", "In", ["z"]))
+    told = said([node("n1").gpus(8)], gang("g", members(2, wide)))
+    assert told.endswith(
+        "would fit with 2 more nodes that each have 1 nvidia.com/gpu, 48 cpu and 192Gi memory free, "
+        "labelled pool=a and tier=b, as the pods' node affinity asks"
+    )
+
+
+def test_nodes_without_the_label_are_named_to_be_labelled() -> None:
+    nodes = [node(f"n{i}").gpus(1) for i in range(4)]
+    told = said(nodes, gang("g", members(2, WORKER.selects(pool="a"))))
+    assert "would fit if n0 and n1 are labelled pool=a or with 2 more nodes that each have" in told
+
+
+def test_nodes_that_have_another_value_are_not_to_be_labelled_anew() -> None:
+    told = said([node("n1").gpus(1).label("pool", "b")], gang("g", members(1, WORKER.selects(pool="a"))))
+    assert "would fit with one more node" in told
+
+
+def test_cordoned_nodes_that_are_enough_are_named() -> None:
+    unschedulable = "node.kubernetes.io/unschedulable"
+    nodes = [node(f"n{i}").gpus(1).cordoned().taint(unschedulable) for i in range(5)]
+    assert "would fit if n0 is uncordoned or" in said(nodes, gang("g", members(1, WORKER)))
+    assert "would fit if n0, n1, n2 and 2 more nodes are uncordoned or" in said(nodes, gang("g", members(5, WORKER)))
+
+
+def test_a_cordoned_node_that_would_still_refuse_is_not_named() -> None:
+    told = said([node("n1").gpus(1).cordoned().taint("gpu")], gang("g", members(1, WORKER)))
+    assert "would fit with one more node" in told
+
+
+def test_a_taint_is_not_told_where_another_is_in_the_way_too() -> None:
+    told = said([node("n1").gpus(1).taint("a").taint("b")], gang("g", members(1, WORKER)))
+    assert "would fit with one more node" in told
+
+
+def test_no_new_node_is_promised_to_a_pod_that_must_go_to_a_named_one() -> None:
+    named = WORKER.needs_node(("metadata.name", "In", ["n7"]), fields=True)
+    assert "would fit" not in said([node("n1").gpus(1)], gang("g", members(1, named)))
+
+
+def test_room_alone_is_not_promised_to_help_where_a_host_port_is_taken() -> None:
+    bound = [pod("b").gpu(1).host_port(80).on("n1")]
+    told = said([node("n1").gpus(1)], gang("g", members(1, WORKER.host_port(80))), bound)
+    assert "frees up" not in told
 
 
 def test_members_that_do_not_exist_yet_are_told() -> None:
