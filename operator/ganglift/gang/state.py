@@ -33,7 +33,7 @@ class Life(Enum):
 
 
 LIFE_REASONS = {
-    Life.SUSPENDED: (Reason.SUSPENDED, "the Job is suspended"),
+    Life.SUSPENDED: (Reason.SUSPENDED, "its batch/v1 Job has spec.suspend: true"),
     Life.PARKED: (Reason.WAITING_FOR_QUOTA, "the Job is parked while an earlier gang gathers under the quota"),
     Life.SUCCEEDED: (Reason.SUCCEEDED, "the gang has done its work"),
     Life.FAILED: (Reason.FAILED, "the Job has failed"),

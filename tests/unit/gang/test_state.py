@@ -199,7 +199,9 @@ class TestGather:
         assert look([*waiting(4), member("odd").gated("a.io/x")])[1] is None
 
     def test_of_a_suspended_job_says_so(self) -> None:
-        assert look([], child=CHILD.spec(suspend=True))[1] == Waiting(Reason.SUSPENDED, "the Job is suspended")
+        assert look([], child=CHILD.spec(suspend=True))[1] == Waiting(
+            Reason.SUSPENDED, "its batch/v1 Job has spec.suspend: true"
+        )
 
     @pytest.mark.parametrize(
         ("first", "words"),
