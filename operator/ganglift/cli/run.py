@@ -16,7 +16,7 @@ def run(
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Kubeconfig to use; else KUBECONFIG, then the pod's service account.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file with settings; see docs/operations.md.")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML file with settings; see docs/reference.md.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Namespace of the operator's Lease and fence pods.")] = None,
     queue_policy: Annotated[str | None, typer.Option(help="backfill or strict.")] = None,
     max_reserved: Annotated[int | None, typer.Option(help="Most pods with a standing reservation.")] = None,
