@@ -128,7 +128,11 @@ class Elector:
             await self._let_go()
 
     async def _win(self) -> None:
+        told = ""
         while not await self._attempt(self._timing.renew_deadline_s):
+            if self.holder not in ("", told, self.identity):
+                told = self.holder
+                logger.info("standing by: the Lease %s is held by %s", self._ref, told)
             await self._clock.sleep(self._timing.retry_s * (1 + self._rng.random() / 5))
         self._lost.clear()
         self._leading.set()

@@ -92,6 +92,17 @@ async def test_the_second_candidate_waits_while_the_first_renews(candidates: Can
     assert await candidates.pass_time(300) == {("a",)}
 
 
+async def test_a_replica_that_stands_by_says_once_who_leads(
+    candidates: Candidates, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="ganglift.kube.lease")
+    candidates.start("a")
+    await settle()
+    candidates.start("b")
+    await candidates.pass_time(60)
+    assert [text for text in caplog.messages if "standing by" in text] == [f"standing by: the Lease {REF} is held by a"]
+
+
 async def test_a_leader_renews_without_a_gap(candidates: Candidates) -> None:
     candidates.start("a")
     await settle()
