@@ -80,7 +80,7 @@ class Engine:
         self._distrust = Distrust(settings.node_avoid)
         self._policy = Policy(settings.queue_policy)
         self._remarks = Remarks(executor, self.classes)
-        self._report = Report(executor, clock, self._later)
+        self._report = Report(executor, clock, self.classes, self._later)
         self._work = GroupWork(
             self.cache,
             self.jobs,

@@ -14,9 +14,11 @@ from ganglift.api.scheduling import PodGroup, PodGroupStatus
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key
 from ganglift.engine.backoff import Backoff
+from ganglift.engine.classes import Classes
 from ganglift.engine.entry import Entry
 from ganglift.engine.executor import Executor, NotLeading, ref_of
 from ganglift.gang.actions import Announce, Kind
+from ganglift.gang.priority import priority_trouble
 from ganglift.gang.reasons import ConditionType, Reason
 from ganglift.gang.status import recheck_at, status_of, status_patch, transitions
 from ganglift.kube.client import PatchType
@@ -39,6 +41,7 @@ class Report:
 
     executor: Executor
     clock: Clock
+    classes: Classes
     later: Callable[[Entry, float], None]
     _pending: dict[Key, Entry] = field(default_factory=dict)
     _writing: set[Key] = field(default_factory=set)
@@ -95,6 +98,7 @@ class Report:
             now,
             child_uid=entry.look.child.uid if entry.look.child else None,
             priority=entry.look.priority,
+            priority_trouble=priority_trouble(entry.group, entry.look.membership, self.classes.values),
         )
         if (again := recheck_at(status)) is not None:
             self.later(entry, (again - now).total_seconds())

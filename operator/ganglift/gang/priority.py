@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ganglift.api.scheduling import PodGroup
-from ganglift.gang.actions import Announce, Kind
 from ganglift.gang.membership import Membership
+from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import Reason
 
 
@@ -39,13 +39,21 @@ def priorities_of(group: PodGroup, membership: Membership, classes: Mapping[str,
     return Priorities(own, lowest, min(own, lowest), max(own, highest))
 
 
-def mismatch(group: PodGroup, membership: Membership, priorities: Priorities) -> Announce | None:
-    """Return the warning for members whose priorities differ from each other or from their group's, or None."""
+def priority_trouble(group: PodGroup, membership: Membership, classes: Mapping[str, int]) -> Waiting | None:
+    """Return what is wrong with a gang's priorities, None if nothing is; it is planned all the same.
+
+    A class that does not exist, or members whose priorities differ from each other or from their group's.
+    """
+    named = group.spec.priority_class_name
+    if group.spec.priority is None and named and named not in classes:
+        words = f"PriorityClass {named} does not exist: create it, or the group anew with one that does"
+        return Waiting(Reason.INVALID, f"{words}; until then the priority of its pods counts")
+    priorities = priorities_of(group, membership, classes)
     pods = sorted({pod.spec.priority for pod in membership.live})
     if not pods or pods == [priorities.queue]:
         return None
-    message = (
-        f"the group has priority {priorities.queue} and its pods have {', '.join(map(str, pods))}: "
-        f"room is defended at {priorities.room}; give them all the same PriorityClass"
-    )
-    return Announce(Kind.POD_GROUP, group.key, group.uid, Reason.PRIORITY_MISMATCH.value, message, True)
+    theirs = ", ".join(map(str, pods))
+    names_one = group.spec.priority is not None or bool(named)
+    own = f"has priority {priorities.queue}" if names_one else "names no priority"
+    remedy = f"room is defended at {priorities.room}; give them all the same PriorityClass"
+    return Waiting(Reason.PRIORITY_MISMATCH, f"the group {own} and its pods have {theirs}: {remedy}")

@@ -16,6 +16,8 @@ class ConditionType(StrEnum):
     """Live: need members are bound now."""
     DEGRADED = "Degraded"
     """The gang was whole and has been below need for some seconds."""
+    PRIORITY_MISMATCH = "PriorityMismatch"
+    """Present and True while members have other priorities than each other or their group, or its class is missing."""
     DISRUPTION_TARGET = "DisruptionTarget"
     """Upstream's: the gang is about to be disrupted as one."""
     SPEC_APPLIED = "SpecApplied"

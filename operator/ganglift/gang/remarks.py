@@ -13,7 +13,7 @@ from ganglift.base.ids import Key
 from ganglift.gang.actions import Announce, Kind
 from ganglift.gang.membership import Membership
 from ganglift.gang.outcome import listed
-from ganglift.gang.priority import mismatch, priorities_of
+from ganglift.gang.priority import priority_trouble
 from ganglift.gang.reasons import Reason
 
 LOST_AFTER_S = 60
@@ -22,7 +22,8 @@ LOST_AFTER_S = 60
 
 def remarks_of(group: PodGroup, membership: Membership, classes: Mapping[str, int]) -> tuple[Announce, ...]:
     """Return what there is to say about a group's pods. `classes` are values of PriorityClasses by name."""
-    remarks = [mismatch(group, membership, priorities_of(group, membership, classes))]
+    trouble = priority_trouble(group, membership, classes)
+    remarks = [_about_group(group, trouble.reason, trouble.message)] if trouble is not None else []
     waiting = [stranger for stranger in membership.strangers if stranger.pod.has_gate and not stranger.is_free]
     if waiting:
         more = f", and {len(waiting) - 1} more like it" if len(waiting) > 1 else ""
@@ -31,7 +32,7 @@ def remarks_of(group: PodGroup, membership: Membership, classes: Mapping[str, in
         names = listed(tuple(pod.name for pod in membership.surplus))
         message = f"more pods than completion indexes, not counted and not started: {names}"
         remarks.append(_about_group(group, Reason.NOT_A_MEMBER, message))
-    return tuple(remark for remark in remarks if remark is not None)
+    return tuple(remarks)
 
 
 def lost_pods(pods: Iterable[Pod], groups: Collection[Key], now: datetime) -> tuple[Announce, ...]:

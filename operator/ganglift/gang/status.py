@@ -11,7 +11,7 @@ from ganglift.api.model import Condition, condition_of
 from ganglift.api.scheduling import PodGroup, PodGroupStatus
 from ganglift.base.ids import Uid
 from ganglift.gang.actions import Announce, Kind, Patch, merge_status
-from ganglift.gang.outcome import Outcome
+from ganglift.gang.outcome import Outcome, Waiting
 from ganglift.gang.reasons import ConditionType, Reason
 from ganglift.gang.state import LIFE_REASONS, GangState, Life
 
@@ -32,10 +32,12 @@ def status_of(
     *,
     child_uid: Uid | None = None,
     priority: int = 0,
+    priority_trouble: Waiting | None = None,
 ) -> PodGroupStatus:
     """Return the whole status of a group. `outcome` is what the last look came to: what `gather` says, else the engine.
 
-    `child_uid` is recorded once and stays; `priority` is the value the group is queued with.
+    `child_uid` is recorded once and stays; `priority` is the value the group is queued with, and
+    `priority_trouble` what is wrong with the priorities of the gang.
     """
     now = now.replace(microsecond=0)
     previous = group.status
@@ -45,6 +47,7 @@ def status_of(
         _initially_scheduled(group, state, scheduled, now),
         scheduled,
         degraded,
+        _priority_mismatch(group, priority_trouble, now),
         condition_of(previous.conditions, ConditionType.DISRUPTION_TARGET),
     )
     whole_since = now if state.is_whole else None
@@ -164,6 +167,13 @@ def _degraded(group: PodGroup, state: GangState, scheduled: Condition, now: date
         new = _condition(group, kind, True, Reason.MEMBERS_LOST, f"{_bound_words(state)}: {scheduled.message}")
     else:
         return old
+    return _moved(group.status, new, now)
+
+
+def _priority_mismatch(group: PodGroup, trouble: Waiting | None, now: datetime) -> Condition | None:
+    if trouble is None:
+        return None
+    new = _condition(group, ConditionType.PRIORITY_MISMATCH, True, trouble.reason, trouble.message)
     return _moved(group.status, new, now)
 
 

@@ -5,7 +5,9 @@ from tests.builders import pod
 from tests.kinds import PodGroupBuilder, podgroup
 
 from ganglift.gang.membership import Membership, members_of
-from ganglift.gang.priority import Priorities, mismatch, priorities_of
+from ganglift.gang.outcome import Waiting
+from ganglift.gang.priority import Priorities, priorities_of, priority_trouble
+from ganglift.gang.reasons import Reason
 
 GROUP = podgroup("g").gang(2)
 CLASSES = {"high": 1000}
@@ -34,12 +36,32 @@ def test_room_counts_the_lowest_pod_and_a_victim_the_highest(
 
 def test_equal_priorities_are_no_mismatch() -> None:
     membership = pods(5, 5)
-    assert mismatch(GROUP.made, membership, priorities_of(GROUP.made, membership, {})) is None
+    assert priority_trouble(GROUP.made, membership, {}) is None
 
 
-def test_a_mismatch_is_a_warning_that_names_the_numbers() -> None:
-    group, membership = GROUP.spec(priority=500).made, pods(0, 10)
-    warning = mismatch(group, membership, priorities_of(group, membership, {}))
-    assert warning is not None
-    assert warning.is_warning
-    assert warning.message.startswith("the group has priority 500 and its pods have 0, 10: room is defended at 0")
+@pytest.mark.parametrize(
+    ("group", "members", "words"),
+    [
+        (
+            GROUP.spec(priority=500),
+            (0, 10),
+            "the group has priority 500 and its pods have 0, 10: room is defended at 0",
+        ),
+        (GROUP, (-10, 5), "the group names no priority and its pods have -10, 5: room is defended at -10"),
+    ],
+)
+def test_a_mismatch_names_the_numbers(group: PodGroupBuilder, members: tuple[int, ...], words: str) -> None:
+    trouble = priority_trouble(group.made, pods(*members), {})
+    remedy = "give them all the same PriorityClass"
+    assert trouble == Waiting(Reason.PRIORITY_MISMATCH, f"{words}; {remedy}")
+
+
+def test_a_class_that_does_not_exist_is_told() -> None:
+    trouble = priority_trouble(GROUP.spec(priorityClassName="gone").made, pods(7), CLASSES)
+    assert trouble is not None
+    assert (trouble.reason, trouble.message[:34]) == (Reason.INVALID, "PriorityClass gone does not exist:")
+
+
+def test_a_priority_that_the_group_states_needs_no_class() -> None:
+    group = GROUP.spec(priorityClassName="gone", priority=7)
+    assert priority_trouble(group.made, pods(7), CLASSES) is None

@@ -69,6 +69,22 @@ class World:
         return condition.status, condition.reason
 
 
+class TestPriorityMismatch:
+    TROUBLE = Wait(Reason.PRIORITY_MISMATCH, "words")
+
+    def conditions(self, trouble: Wait | None) -> list[tuple[str, str]]:
+        made = GROUP.made
+        state = observe(made, members_of(made, []), 4)
+        status = status_of(made, state, None, at(0), priority_trouble=trouble)
+        return [(found.status, found.message) for found in status.conditions if found.type == "PriorityMismatch"]
+
+    def test_lasts_as_long_as_the_mismatch(self) -> None:
+        assert self.conditions(self.TROUBLE) == [("True", "words")]
+
+    def test_is_gone_with_it(self) -> None:
+        assert self.conditions(None) == []
+
+
 class TestScheduled:
     def test_of_a_parked_gang_names_the_one_that_it_waits_for(self) -> None:
         told = Wait(Reason.WAITING_FOR_QUOTA, "parked while PodGroup x gathers")
