@@ -8,6 +8,7 @@ meanwhile: each of these is harmless to repeat (a uid or resourceVersion that no
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -175,8 +176,19 @@ def _translate(error: Exception, call: Call, timeout_s: float) -> Unreachable | 
         return TimedOut("no connection to the API server in time", call.request, sent=False)
     if isinstance(error, TimeoutError):
         return TimedOut(f"no answer within {timeout_s:.3g} s", call.request)
-    text = " ".join(str(error).split()) or type(error).__name__
-    return Unreachable(text, call.request, sent=not isinstance(error, aiohttp.ClientConnectorError))
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Unreachable(f"no connection to {error.host}:{error.port}: {_why(error)}", call.request, sent=False)
+    return Unreachable(" ".join(str(error).split()) or type(error).__name__, call.request)
+
+
+def _why(error: aiohttp.ClientConnectorError) -> str:
+    """What the system says: aiohttp's own text shows the TLS context as an object in memory."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return str(error.certificate_error)
+    cause = error.os_error
+    text = cause.strerror or str(cause)
+    # asyncio puts the address, which is named already, in the place of the system's words.
+    return os.strerror(cause.errno) if cause.errno and text.startswith("Connect call failed") else text
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:

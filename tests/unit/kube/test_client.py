@@ -1,6 +1,7 @@
 """The real client against the fake: what it sends, what it repeats, what it gives up on, and when."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -176,6 +177,22 @@ async def test_a_refused_connection_says_that_nothing_was_sent(unused_tcp_port: 
         with pytest.raises(Unreachable) as caught:
             await patch(client)
     assert not caught.value.outcome_unknown
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_refused_connection_is_told_in_the_systems_words(unused_tcp_port: int, scheme: str) -> None:
+    nobody = Credentials.fixed(Access(f"{scheme}://127.0.0.1:{unused_tcp_port}", ssl=ssl.create_default_context()))
+    async with HttpClient(nobody) as client:
+        with pytest.raises(Unreachable) as caught:
+            await client.fetch("/version")
+    assert str(caught.value).endswith(f": no connection to 127.0.0.1:{unused_tcp_port}: Connection refused")
+
+
+async def test_a_name_that_is_not_found_is_told_in_the_systems_words() -> None:
+    nobody = Credentials.fixed(Access("https://nobody.invalid:6443", ssl=ssl.create_default_context()))
+    async with HttpClient(nobody) as client:
+        with pytest.raises(Unreachable, match=r"no connection to nobody\.invalid:6443: [^<>]+$"):
+            await client.fetch("/version")
 
 
 async def test_an_answer_that_is_no_status_is_still_an_error(fake: FakeApiServer, client: HttpClient) -> None:
