@@ -3,10 +3,13 @@
 from ganglift.api.job import BatchJob, GangJob
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key
+from ganglift.gang.actions import Announce, Kind
+from ganglift.gang.child import is_hands_off
 from ganglift.gang.job import JobWorld, job_step, stopped_step
 from ganglift.gang.jobstatus import is_over
 from ganglift.gang.membership import group_name_of
 from ganglift.gang.naming import TEMPLATE, group_names
+from ganglift.gang.reasons import Reason
 from ganglift.handlers.world import Refused, Stale, World
 
 MOST_STEPS = 12
@@ -24,6 +27,9 @@ async def reconcile_job(world: World, clock: Clock, key: Key) -> float | None:
         job = world.jobs.get(key)
         if job is None:
             return None
+        if is_hands_off(job):
+            await _say_whose(world, job)
+            return None
         around = await _look(world, job, is_known=is_known)
         is_known = True
         step = job_step(job, around, clock.now())
@@ -37,6 +43,15 @@ async def reconcile_job(world: World, clock: Clock, key: Key) -> float | None:
         if is_known and step.is_final:
             return (step.again_at - clock.now()).total_seconds() if step.again_at else None
     raise Stale(f"Job {key} has changed {MOST_STEPS} times while it was looked at")
+
+
+async def _say_whose(world: World, job: GangJob) -> None:
+    """Tell the user once that another controller runs the Job; its status is that controller's to write."""
+    reason = Reason.MANAGED_ELSEWHERE
+    words = f"spec.managedBy is {job.spec.managed_by}, so ganglift leaves this Job to that controller"
+    if world.is_news(job.uid, words):
+        event = Announce(Kind.GANG_JOB, job.key, job.uid, reason.value, words, reason.is_warning)
+        await world.carry_out([event])
 
 
 async def _look(world: World, job: GangJob, *, is_known: bool) -> JobWorld:

@@ -54,6 +54,17 @@ async def test_tells_the_loop_of_its_group_and_child(stage: Stage) -> None:
     assert [job.name for job in stage.told.jobs.values()] == ["train"]
 
 
+async def test_a_job_of_another_controller_is_left_alone_and_its_user_told_once(stage: Stage) -> None:
+    stage.add(JOB.spec(managedBy="acme.io/jobs"))
+    async with stage.working():
+        await until(lambda: stage.told.events)
+        await stage.look_again()
+        await settled(stage)
+    words = "spec.managedBy is acme.io/jobs, so ganglift leaves this Job to that controller"
+    assert stage.told.events == [("ManagedElsewhere", words)]
+    assert writes(stage) == []
+
+
 async def test_i8_nothing_is_written_when_nothing_changed(stage: Stage) -> None:
     stage.add(JOB)
     async with stage.working():
