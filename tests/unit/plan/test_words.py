@@ -7,7 +7,20 @@ from ganglift.api.scheduling import TopologyConstraint
 from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.plan.plan import plan
 from ganglift.plan.request import GroupRequest
-from ganglift.plan.verdict import Behind, Cause, CauseKind, DoesNotFit, Fits, FreeUp, MoreNodes, Placement, Tolerate
+from ganglift.plan.verdict import (
+    Behind,
+    Cause,
+    CauseKind,
+    DoesNotFit,
+    Fits,
+    FreeUp,
+    Label,
+    MoreNodes,
+    Placement,
+    Tolerate,
+    Uncordon,
+    Verdict,
+)
 from ganglift.plan.words import cause_words, near_miss_words, words_of
 
 WORKER = pod("w").gpu(1)
@@ -210,6 +223,36 @@ def test_room_alone_is_not_promised_to_help_where_a_host_port_is_taken() -> None
     bound = [pod("b").gpu(1).host_port(80).on("n1")]
     told = said([node("n1").gpus(1)], gang("g", members(1, WORKER.host_port(80))), bound)
     assert "frees up" not in told
+
+
+def fixed_by(made: NodeBuilder) -> NodeBuilder:
+    """The node uncordoned, and with the label that the members of these tests select."""
+    return made._with("spec", "unschedulable", value=False).label("pool", "a")
+
+
+@pytest.mark.parametrize(
+    ("made", "needed"),
+    [
+        (node("n0").gpus(1).cordoned().label("pool", "a"), 3),
+        (node("n0").gpus(1), 3),
+        (node("n0").gpus(2).cordoned().label("pool", "a"), 3),
+        (node("n0").gpus(2), 4),
+    ],
+    ids=["cordoned", "without label", "cordoned, of two", "without label, of two"],
+)
+def test_what_is_told_to_do_to_nodes_is_enough_and_no_more_than_is_needed(made: NodeBuilder, needed: int) -> None:
+    nodes = {f"n{i}": made._with("metadata", "name", value=f"n{i}") for i in range(4)}
+    group = gang("g", members(needed, WORKER.selects(pool="a")))
+
+    def verdict(changed: tuple[NodeName, ...]) -> Verdict:
+        all_nodes = [fixed_by(one) if name in changed else one for name, one in nodes.items()]
+        return plan(books(all_nodes).snapshot(), [group]).verdicts[group.key]
+
+    told = verdict(())
+    assert isinstance(told, DoesNotFit)
+    (names,) = [miss.nodes for miss in told.near_misses if isinstance(miss, Uncordon | Label)]
+    assert isinstance(verdict(names), Fits)
+    assert isinstance(verdict(names[1:]), DoesNotFit)
 
 
 def test_members_that_do_not_exist_yet_are_told() -> None:
