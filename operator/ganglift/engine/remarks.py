@@ -28,7 +28,7 @@ class Remarks:
         """Say what is new about a group's pods."""
         if entry.look is None:
             return
-        remarks = remarks_of(entry.group, entry.look.membership, self._classes.values)
+        remarks = remarks_of(entry.group, entry.look.membership, self._classes.values, entry.look.child)
         said = self._said.get(entry.group.uid, frozenset())
         for remark in remarks:
             if remark.message not in said:

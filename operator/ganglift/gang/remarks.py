@@ -6,6 +6,7 @@ All of these are true for as long as nothing changes, so whoever announces them 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
+from ganglift.api.job import BatchJob
 from ganglift.api.names import GATE, GROUP_LABEL
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
@@ -20,10 +21,17 @@ LOST_AFTER_S = 60
 """How long a pod may wait for a group to be created before it is told: pods are often made before their group."""
 
 
-def remarks_of(group: PodGroup, membership: Membership, classes: Mapping[str, int]) -> tuple[Announce, ...]:
-    """Return what there is to say about a group's pods. `classes` are values of PriorityClasses by name."""
+def remarks_of(
+    group: PodGroup, membership: Membership, classes: Mapping[str, int], child: BatchJob | None = None
+) -> tuple[Announce, ...]:
+    """Return what there is to say about a group's pods.
+
+    `classes` are values of PriorityClasses by name, `child` the batch/v1 Job that makes the pods, if one does.
+    """
     trouble = priority_trouble(group, membership, classes)
     remarks = [_about_group(group, trouble.reason, trouble.message)] if trouble is not None else []
+    if child is not None and group.spec.gang is not None and group.min_count > child.spec.parallelism:
+        remarks.append(_about_group(group, Reason.INVALID, _too_many_words(group.min_count, child.spec.parallelism)))
     waiting = [stranger for stranger in membership.strangers if stranger.pod.has_gate and not stranger.is_free]
     if waiting:
         more = f", and {len(waiting) - 1} more like it" if len(waiting) > 1 else ""
@@ -49,6 +57,13 @@ def _lost_words(pod: Pod) -> str:
     if pod.group is None:
         return f"the pod has scheduling gate {GATE} and no label {GROUP_LABEL}, so it waits for ever: add the label"
     return f"PodGroup {pod.group.name} does not exist in namespace {pod.group.namespace}: create it, or mend the label"
+
+
+def _too_many_words(min_count: int, parallelism: int) -> str:
+    return (
+        f"minCount {min_count} is above the Job's parallelism {parallelism}, so {parallelism} start together: "
+        "lower minCount or raise parallelism"
+    )
 
 
 def _is_older(pod: Pod, time: datetime) -> bool:

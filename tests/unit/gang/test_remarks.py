@@ -30,6 +30,22 @@ def test_nothing_is_said_about_members_as_they_should_be() -> None:
     assert said(member("a")) == []
 
 
+@pytest.mark.parametrize(
+    ("parallelism", "words"),
+    [
+        (2, []),
+        (
+            1,
+            ["minCount 2 is above the Job's parallelism 1, so 1 start together: lower minCount or raise parallelism"],
+        ),
+    ],
+)
+def test_a_min_count_that_the_job_can_not_reach_is_told(parallelism: int, words: list[str]) -> None:
+    child = CHILD.spec(parallelism=parallelism).made
+    remarks = remarks_of(GROUP.made, members_of(GROUP.made, [], child), {}, child)
+    assert [remark.message for remark in remarks] == words
+
+
 def test_strangers_that_wait_are_named() -> None:
     assert said(pod("x").gang("g").gated(), pod("y").gang("g").gated()) == [
         (
