@@ -54,6 +54,9 @@ class Loop(Protocol):
         ...
 
 
+TEMPLATE_IS_FIXED = "where the pod template is the cause, delete the Job and create it anew: it can't be changed"
+
+
 class Stale(GangliftError):
     """The world has moved on since it was looked at; it has been read again."""
 
@@ -63,7 +66,10 @@ class Refused(GangliftError):
 
     def __init__(self, action: Create | Patch | Delete, error: StatusError) -> None:
         verb = {Create: "creating", Patch: "changing", Delete: "deleting"}[type(action)]
-        self.trouble = Waiting(Reason.REFUSED, f"{verb} {_noun(action)} was refused: {error.message or error.reason}")
+        words = f"{verb} {_noun(action)} was refused: {error.message or error.reason}"
+        if isinstance(error, Invalid) and isinstance(action, Create) and action.kind is Kind.BATCH_JOB:
+            words += f"; {TEMPLATE_IS_FIXED}"
+        self.trouble = Waiting(Reason.REFUSED, words)
         super().__init__(self.trouble.message)
 
 

@@ -13,6 +13,7 @@ from tests.unit.handlers.conftest import Stage, settled, until
 from ganglift.api.names import GROUP_LABEL
 from ganglift.gang.actions import Kind
 from ganglift.handlers.queue import Queue
+from ganglift.handlers.world import TEMPLATE_IS_FIXED
 from ganglift.kube.resources import BATCH_JOBS, JOBS, POD_GROUPS, WORKLOADS
 
 JOB = gang_job("train").gang().spec(parallelism=4, completions=4)
@@ -122,14 +123,14 @@ async def test_starts_when_what_was_in_the_way_is_gone(stage: Stage) -> None:
 class TestRefusals:
     WORDS = 'Job.batch "train" is invalid: spec.template.spec.containers[0].image: Required value'
 
-    async def test_of_the_child_are_shown_in_the_servers_words(self, stage: Stage) -> None:
+    async def test_of_the_child_are_shown_in_the_servers_words_with_a_remedy(self, stage: Stage) -> None:
         stage.server.faults.add(on("create", BATCH_JOBS), Refuse(Refusal(422, "Invalid", self.WORDS)), times=100)
         stage.add(JOB)
         async with stage.working():
             await until(lambda: condition(stage.get(JOBS, "train"), "Scheduled"))
         shown = condition(stage.get(JOBS, "train"), "Scheduled")
         assert shown["reason"] == "Refused"
-        assert shown["message"] == f"creating batch/v1 Job train was refused: {self.WORDS}"
+        assert shown["message"] == f"creating batch/v1 Job train was refused: {self.WORDS}; {TEMPLATE_IS_FIXED}"
         assert ("Refused", shown["message"]) in stage.told.events
 
     async def test_are_not_tried_again_at_once_because_they_were_shown(self, stage: Stage) -> None:
