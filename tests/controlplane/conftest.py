@@ -131,6 +131,7 @@ def start_operator(tmp_path: Path) -> Iterator[StartOperator]:
         code = operator.stop()
         assert not was_running or code == 0, operator.log[-4000:]
         assert "Traceback" not in operator.log, operator.log[-8000:]
+        assert '"level": "ERROR"' not in operator.log, operator.log[-8000:]
 
 
 @pytest.fixture
