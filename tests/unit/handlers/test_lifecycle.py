@@ -26,12 +26,14 @@ async def kopf_watching(stage: Stage) -> AsyncIterator[None]:
     """kopf runs as it does in the operator."""
     registry = kopf.OperatorRegistry()
     stage.kinds.register(registry)
-    task = asyncio.create_task(watch(registry, Credentials.fixed(Access(stage.server.url)), SystemClock()))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    credentials = Credentials.fixed(Access(stage.server.url))
+    async with stage.server.client() as client:
+        task = asyncio.create_task(watch(registry, client, credentials, SystemClock()))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_kopf_tells_of_what_is_made_changed_and_deleted(stage: Stage) -> None:
