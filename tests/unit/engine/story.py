@@ -96,6 +96,7 @@ class Story:
         cluster = self.cluster
         cluster.edit(JOBS, "late", {"spec": {"suspend": True}})
         await cluster.until(lambda: cluster.reason("late-workers") == "Suspended" and not cluster.pods("late-workers"))
+        await cluster.until(lambda: ("Suspended", "True") in _conditions(cluster.get(JOBS, "late")))
         cluster.edit(JOBS, "late", {"spec": {"suspend": False}})
         await cluster.until(lambda: cluster.reason("late-workers") == "Scheduled")
         cluster.delete(JOBS, "train")
@@ -151,6 +152,11 @@ class Story:
             "children": {one["metadata"]["name"]: _essence(one["status"]) for one in cluster.all(BATCH_JOBS)},
             "workloads": sorted(one["metadata"]["name"] for one in cluster.all(WORKLOADS)),
         }
+
+
+def _conditions(obj: dict[str, Any] | None) -> set[tuple[str, str]]:
+    status = (obj or {}).get("status") or {}
+    return {(condition["type"], condition["status"]) for condition in status.get("conditions", ())}
 
 
 def _essence(status: dict[str, Any]) -> dict[str, Any]:
