@@ -1,10 +1,21 @@
-"""What all test suites share: how large they run."""
+"""What all test suites share: how large they run, and that the same code gets the same answer.
+
+Made-up examples are the same in each run, so a failure is of the change at hand; `--full` looks for new ones.
+"""
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("new", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run each proof at its full size")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("new" if config.getoption("--full") else "same")
 
 
 @pytest.fixture(scope="session")
