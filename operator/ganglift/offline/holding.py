@@ -32,7 +32,10 @@ class _Sum:
 
 
 def holders_of(survey: Survey, outlook: Outlook) -> tuple[Holder, ...]:
-    """Return who holds what the group lacks, the biggest first: pods on nodes now, and gangs before it in the queue."""
+    """Return who holds what the group lacks: pods on nodes now, and gangs before it in the queue.
+
+    The resource that is shortest comes first, and of each the biggest holder.
+    """
     if not isinstance(outlook.verdict, DoesNotFit):
         return ()
     sums: dict[_Name, _Sum] = defaultdict(_Sum)
@@ -42,7 +45,8 @@ def holders_of(survey: Survey, outlook: Outlook) -> tuple[Holder, ...]:
         Holder(who, kind, resource, found.units, found.pods, tuple(sorted(found.nodes)), found.since)
         for (who, kind, resource), found in sums.items()
     )
-    return tuple(sorted(holders, key=lambda holder: (holder.resource, -holder.units, holder.who, holder.kind or 0)))
+    shortest = outlook.verdict.hole.resource if outlook.verdict.hole is not None else ""
+    return tuple(sorted(holders, key=lambda one: (one.resource != shortest, one.resource, -one.units, one.who)))
 
 
 def _add_placed(sums: dict[_Name, _Sum], survey: Survey, outlook: Outlook, verdict: DoesNotFit) -> None:

@@ -84,6 +84,7 @@ def _does_not_fit(verdict: DoesNotFit) -> Data:
     hole, domain = verdict.hole, verdict.domain
     data: Data = {
         "fit": verdict.fit,
+        "absent": verdict.absent,
         "nodes": verdict.nodes,
         "fittingNodes": verdict.fitting_nodes,
         "causes": [
