@@ -13,6 +13,8 @@ from ganglift.offline.inventory import Inventory
 from ganglift.offline.outlook import Outlook, Result, Survey
 from ganglift.offline.storing import snapshot_bytes
 from ganglift.plan.queue import Policy
+from ganglift.plan.verdict import DoesNotFit
+from ganglift.plan.words import words_of
 
 
 def nodes_of(outlook: Outlook) -> list[str]:
@@ -28,10 +30,9 @@ def test_gang_that_fits_is_given_its_nodes() -> None:
 def test_gang_that_does_not_fit_says_why() -> None:
     outlook = only_outlook(kubectl_list(*gpu_nodes(1, 1, 1)), manifests(workers("train", 4)))
     assert (outlook.result, outlook.reason) == (Result.DOES_NOT_FIT, "Unschedulable")
-    assert outlook.message == (
-        "3 of 4 members fit: 3 nodes: 3 fit; 3 nvidia.com/gpu free on 3 nodes, largest hole 1; "
-        "would fit with one more node that has 1 nvidia.com/gpu free"
-    )
+    assert isinstance(outlook.verdict, DoesNotFit)
+    assert outlook.message == words_of(outlook.verdict)
+    assert outlook.message.startswith("3 of 4 members fit: 3 nodes: 3 fit;")
 
 
 def test_members_beyond_need_are_placed_where_there_is_room() -> None:
