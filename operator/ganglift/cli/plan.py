@@ -128,10 +128,10 @@ def _print_table(chosen: "Sequence[Outlook]", *, is_wide: bool) -> None:
         state = outlook.look.state
         where = where_or_why(outlook, most_nodes=None if is_wide else NODES_SHOWN)
         table.add_row(str(outlook.key), f"{state.need} of {state.members}", outlook.result.value, where)
-    print_table(table)
+    _print(table)
 
 
-def print_table(table: Table) -> None:
+def _print(table: Table) -> None:
     """Print a table as wide as the terminal, or as wide as it is where nobody watches."""
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -29,6 +29,7 @@ from ganglift.offline.defaults import Defaults
 from ganglift.offline.inventory import Asked, Inventory
 from ganglift.offline.kinds import BY_KIND, group_of
 from ganglift.offline.members import Members
+from ganglift.offline.offered import Offered
 from ganglift.offline.owners import Template, replicas_of, replicas_of_job
 from ganglift.offline.problems import InvalidInput, Place, Problem, invalid, parsed
 from ganglift.offline.replacing import replace
@@ -56,6 +57,10 @@ def expand(inventory: Inventory, schemas: Mapping[tuple[str, str], Schema]) -> t
     if problems:
         raise InvalidInput(problems)
     replace(inventory)
+    offered = Offered(inventory)
+    for asked in inventory.asked:
+        for field, words in offered.topology_findings(asked):
+            inventory.note(f"{asked.place}: {field}: {words}")
     return _Expansion(inventory).run()
 
 

@@ -31,10 +31,6 @@ class Asked:
     data: dict[str, Any]
 
     @property
-    def name(self) -> str:
-        return f"{self.kind} {self.key}"
-
-    @property
     def uid(self) -> Uid:
         """Stands for the uid that the API server would give it."""
         return Uid(f"asked/{group_of(self.api_version)}/{self.kind}/{self.key}")

@@ -11,9 +11,9 @@ from ganglift.base.ids import Key
 from ganglift.offline.checks import MOST_PODS
 from ganglift.offline.defaults import Defaults
 from ganglift.offline.inventory import Asked, Inventory
+from ganglift.offline.offered import Offered
 from ganglift.offline.owners import Replicas
 from ganglift.offline.problems import InvalidInput, Place, Problem, invalid
-from ganglift.plan.requests import names_of, requests_of
 
 _PLANNED_CLASS = "planned"
 """A storage class, of a name that no cluster has in it, that waits for its consumer: for claims yet to be made."""
@@ -26,6 +26,7 @@ class Members:
         self.groups: dict[Key, None] = {}
         self._inventory = inventory
         self._defaults = defaults
+        self._offered = Offered(inventory)
         self._count = 0
         self._problems: list[Problem] = []
         for claim in [claim for claim in inventory.all(Claim) if not claim.uid]:
@@ -75,8 +76,8 @@ class Members:
                 f"the gate {GATE} is missing and taken to be added by the admission policy; without it nothing waits"
             )
             self._inventory.note(f"{place}: {words}")
-        if not names_of(tuple(requests_of(pod).items())):
-            self._inventory.note(f"{place}: its pods request nothing, so that any node with a free pod slot takes them")
+        for found, words in self._offered.pod_findings(pod, path):
+            self._inventory.note(f"{place}: {found}: {words}")
         return True
 
     def _put(self, pod: Pod) -> None:

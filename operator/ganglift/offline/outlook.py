@@ -117,10 +117,6 @@ class Survey:
         """Return the pod of that uid."""
         return self._cache.pods.get(uid)
 
-    def pods_of(self, key: Key) -> Collection[Pod]:
-        """Return the pods that bear a group's label."""
-        return self._cache.pods_of(key)
-
     def _look(self, group: PodGroup) -> Look:
         ref = group.spec.workload_ref
         workload = None

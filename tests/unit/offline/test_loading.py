@@ -19,7 +19,7 @@ def loaded(*files: bytes) -> Inventory:
 
 
 def asked(inventory: Inventory) -> list[str]:
-    return [one.name for one in inventory.asked]
+    return [f"{one.kind} {one.key}" for one in inventory.asked]
 
 
 def test_what_bears_a_uid_beside_nodes_exists() -> None:

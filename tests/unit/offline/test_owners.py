@@ -160,11 +160,6 @@ def test_template_without_the_gate_is_planned_with_it_and_said_to_lack_it() -> N
     assert any(f"the gate {GATE} is missing" in note for note in inventory.notes)
 
 
-def test_members_that_ask_for_nothing_are_named() -> None:
-    notes = inventory_with(deployment()).notes
-    assert any("Deployment default/web: its pods request nothing" in note for note in notes)
-
-
 @pytest.mark.parametrize(
     ("owner", "said"),
     [
