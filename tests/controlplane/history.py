@@ -16,6 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -188,7 +189,8 @@ class History:
     ) -> None:
         self._is_closing = True
         if self._socket is not None:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # a stream that has ended by itself is closed already
+                self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(10)
         if kind is None:
             self._check()
