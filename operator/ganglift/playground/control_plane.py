@@ -163,8 +163,11 @@ class ControlPlane:
         state = self.state_dir.read()
         command = [str(state.binaries[component]), *commands.arguments(component, self._plan())]
         environment = {"PATH": os.defpath, "HOME": str(self.state_dir.path)}  # nothing of the user's shell leaks in
-        started = process.spawn(command, self.state_dir.log(component), environment)
-        self.state_dir.write(state.with_process(component, started))
+
+        def record(started: process.ProcessId) -> None:
+            self.state_dir.write(state.with_process(component, started))
+
+        process.spawn(command, self.state_dir.log(component), environment, record)
 
     def _plan(self) -> commands.Plan:
         state = self.state_dir.read()

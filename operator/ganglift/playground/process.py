@@ -11,12 +11,14 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 _POLL_S = 0.02
+_HELD = 'read -r go && exec "$@" </dev/null'
+"""Waits for a word and becomes the command; ends where the pipe closes without one, since who started it is gone."""
 
 # Children of this process, kept so that they can be reaped: an unreaped child would look alive to its peers.
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -30,19 +32,37 @@ class ProcessId:
     started: str  # opaque; differs between two processes that had the same pid
 
 
-def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> ProcessId:
-    """Start `command` in a session of its own, its output appended to `log`."""
+def spawn(
+    command: Sequence[str],
+    log: Path,
+    environment: Mapping[str, str],
+    record: Callable[[ProcessId], None] = lambda _: None,
+) -> ProcessId:
+    """Start `command` in a session of its own, its output appended to `log`.
+
+    It begins its work only once `record` has returned: were we killed before that, nobody would know of it.
+    """
     with log.open("ab") as stream:
         child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
+            ["/bin/sh", "-c", _HELD, "sh", *command],
+            stdin=subprocess.PIPE,
             stdout=stream,
             stderr=stream,
             env=dict(environment),
             start_new_session=True,
         )
     _children[child.pid] = child
-    return ProcessId(child.pid, _start_time(child.pid) or "ended at once")
+    started = ProcessId(child.pid, _start_time(child.pid) or "ended at once")
+    assert child.stdin is not None
+    try:
+        record(started)
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.write(b"go\n")
+            child.stdin.flush()
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.close()
+    return started
 
 
 def is_running(process: ProcessId) -> bool:
