@@ -1,6 +1,6 @@
 """Everything that can go wrong between operator and API server, at random: the story ends the same, and by the rules.
 
-Requests are refused, conflict, hang or are cut off before or after the deed; watches end, break in the middle of a line,
+Requests are refused, conflict, hang or are cut off before or after the deed; watches end, break inside a line,
 fall silent, come late, twice or in swapped pairs, or answer 410; a first read may be stale. All of it stops after a
 while, as it does in life; then all must stand as in a telling without faults.
 """
