@@ -100,9 +100,8 @@ async def test_nothing_is_held_that_is_gone(cluster: FakeCluster) -> None:
     assert after <= before * 1.1, f"{before} things before, {after} after {churn.made} gangs"
 
 
-async def test_memory_is_given_back(cluster: FakeCluster, full: bool) -> None:
-    if not full:
-        pytest.skip("takes some minutes")
+@pytest.mark.full
+async def test_memory_is_given_back(cluster: FakeCluster) -> None:
     cluster.nodes(10, gpus=8)
     operator = cluster.operator()
     churn = Churn(cluster)
