@@ -183,7 +183,7 @@ class Life(RuleBasedStateMachine):
         for name in self.jobs:
             if cluster.get(JOBS, name):
                 cluster.edit(JOBS, name, {"spec": {"suspend": False}})
-        cluster.nodes(60, first=1000)
+        cluster.nodes(30, gpus=8, first=1000)
         try:
             # Pauses of up to five minutes end, none is left out.
             await cluster.quiet(for_s=400, within_s=4000)
