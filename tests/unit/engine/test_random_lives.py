@@ -45,6 +45,7 @@ class Life(RuleBasedStateMachine):
 
     async def begin(self) -> FakeCluster:
         cluster = await FakeCluster().__aenter__()
+        cluster.auditor.slack_s = 90.0  # what the API server refuses is tried again after pauses that grow
         cluster.nodes(3)
         self.made = 3
         cluster.operator()
