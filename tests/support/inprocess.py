@@ -211,10 +211,11 @@ class Operator:
         """Return once the first lists are read."""
         await asyncio.gather(self.pods.synced(), self.nodes.synced(), self.kinds.synced())
 
-    def lead(self) -> None:
+    def lead(self) -> asyncio.Task[None]:
         """Begin to work, as one who has won the Lease."""
         self.leadership.is_leading = True
         self._reign = asyncio.create_task(self._lead(), name="reign")
+        return self._reign
 
     async def lose(self, *, notices_late_s: float = 0.0) -> None:
         """Lose the Lease: nothing may be written any more, and what is under way is ended once that is noticed."""

@@ -17,7 +17,6 @@ look, and a slow sweep looks without one.
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
 from typing import NoReturn
 
 from ganglift.api.job import BatchJob
@@ -37,6 +36,7 @@ from ganglift.engine.housekeeping import Housekeeping
 from ganglift.engine.jobs import Jobs
 from ganglift.engine.look import Look, look_at
 from ganglift.engine.nominations import Nominations
+from ganglift.engine.planning import ask
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.scheduler import SchedulerLease
@@ -47,10 +47,9 @@ from ganglift.engine.work import GroupWork
 from ganglift.gang.outcome import Settling, Stuck, Unschedulable, Waiting
 from ganglift.gang.split import base_of
 from ganglift.gang.takeback import leftovers
-from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
 from ganglift.plan.request import GroupRequest
-from ganglift.plan.verdict import Fits, Placement, PlanResult
+from ganglift.plan.verdict import Fits, Placement
 
 log = logging.getLogger(__name__)
 
@@ -336,7 +335,8 @@ class Engine:
             entry.wants_plan = False
             with self._tasks.blaming(entry):
                 requests += [entry.look.request(self.cache.member, avoided)] if entry.look is not None else []
-        result = await self._ask(requests, by_key)
+        snapshot, blaming = self.cache.snapshot(), lambda key: self._tasks.blaming(by_key[key])
+        result = await ask(snapshot, requests, self._policy, blaming)
         for key, verdict in result.verdicts.items():
             entry = by_key[key]
             if entry.is_dropped or entry.is_busy:
@@ -345,20 +345,6 @@ class Engine:
                 self._admit(entry, verdict if verdict.placements else self._beyond_need(result.extras.get(key, ())))
             elif entry.look is not None:
                 entry.outcome = Unschedulable(entry.look.words_of(verdict))
-
-    async def _ask(self, requests: list[GroupRequest], by_key: Mapping[Key, Entry]) -> PlanResult:
-        """Plan in a worker thread. Where the planner breaks on one of the groups, the others are planned without it."""
-        snapshot = self.cache.snapshot()
-        try:
-            return await asyncio.to_thread(plan, snapshot, requests, self._policy)
-        except Exception:
-            log.exception("these groups could not be planned together, each is tried by itself")
-        sound: list[GroupRequest] = []
-        for request in requests:
-            with self._tasks.blaming(by_key[request.key]):
-                await asyncio.to_thread(plan, snapshot, [request], self._policy)
-                sound.append(request)
-        return await asyncio.to_thread(plan, snapshot, sound, self._policy)
 
     def _beyond_need(self, placements: tuple[Placement, ...]) -> Fits:
         """Return places for members beyond need as a plan of their own."""

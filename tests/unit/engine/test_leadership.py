@@ -13,7 +13,9 @@ from tests.support.inprocess import Operator
 from tests.support.manifests import job, node, nominated, pod, podgroup, pods
 
 from ganglift.api.scheduling import PodGroup
+from ganglift.engine.entry import Entry
 from ganglift.engine.look import Look, look_at
+from ganglift.engine.tasks import Tasks, Work
 from ganglift.kube.resources import POD_GROUPS, PODS
 from ganglift.plan.plan import plan
 
@@ -96,22 +98,44 @@ async def test_another_replica_goes_on_where_the_first_was_stopped(cluster: Fake
 
 
 async def test_a_replica_that_led_before_does_not_trust_what_it_knew_then(cluster: FakeCluster) -> None:
-    """While it stood by another one has placed the gang's member elsewhere; a nomination there is ours all the same."""
-    cluster.priority_class("meek", 0, preempts=False)
+    """While it stood by another one may have placed the gang's members elsewhere: it asks the API again."""
     cluster.nodes(3)
-    first = await standby(cluster)
-    first.lead()
+    operator = await standby(cluster)
+    operator.lead()
     cluster.scheduler.stop()
-    cluster.add(podgroup("g", 2), *pods("g", 2, priorityClassName="meek"))
+    cluster.add(podgroup("g", 2), *pods("g", 2))
     await cluster.until(lambda: cluster.count("g", gated=False) == 2)
-    await first.lose()
+    await operator.lose()
     elsewhere = ({"n1", "n2", "n3"} - {nominated(one) for one in cluster.pods("g")}).pop()
     cluster.edit(PODS, "g-0", {"status": {"nominatedNodeName": elsewhere}}, subresource="status")
-    cluster.add(pod("thief"))
-    cluster.bind("thief", elsewhere)
-    first.lead()
+    operator.lead()
+    await cluster.until(lambda: any(seen.verb == "get" and seen.name == "g-0" for seen in cluster.core.seen))
     cluster.scheduler.go_on()
-    await cluster.until(lambda: cluster.reason("g") == "Scheduled", within_s=20)
+    await cluster.until(lambda: cluster.reason("g") == "Scheduled", within_s=5)
+
+
+async def test_what_was_about_to_begin_when_leadership_was_lost_leaves_nothing_behind(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.nodes(2)
+    operator = await standby(cluster)
+    reigns: list[asyncio.Task[None]] = []
+    start = Tasks.start
+
+    def start_and_lose(tasks: Tasks, entry: Entry, work: Work, name: str) -> None:
+        start(tasks, entry, work, name)
+        assert entry.task is not None
+        entry.task.cancel()
+        reigns[0].cancel()
+
+    monkeypatch.setattr(Tasks, "start", start_and_lose)
+    reigns.append(operator.lead())
+    cluster.add(podgroup("g", 2), *pods("g", 2))
+    await asyncio.wait(reigns)
+    assert operator.engine.cache.reserved_uids() == frozenset()
+    monkeypatch.undo()
+    operator.lead()
+    await cluster.until(lambda: cluster.bound("g") == 2, within_s=2)
 
 
 async def test_a_sweep_that_finds_out_that_leadership_is_lost_ends_nothing(cluster: FakeCluster) -> None:
@@ -154,7 +178,7 @@ async def test_a_fault_in_the_plan_of_one_group_leaves_the_others_alone(
             raise ZeroDivisionError("a fault")
         return plan(snapshot, requests, *rest)
 
-    monkeypatch.setattr("ganglift.engine.engine.plan", broken)
+    monkeypatch.setattr("ganglift.engine.planning.plan", broken)
     cluster.nodes(2)
     cluster.operator()
     cluster.add(podgroup("bad", 2), *pods("bad", 2), podgroup("good", 2), *pods("good", 2))
