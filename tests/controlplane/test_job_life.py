@@ -1,6 +1,7 @@
 """The life of Jobs on a real control plane: finished members, suspension, deadlines, ttl, what users delete."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from tests.controlplane.cluster import GANG_JOBS, JOBS, POD_GROUPS, PODS, Cluster, Object, gang_job, pod
@@ -113,12 +114,16 @@ def test_h12_deadline_counts_from_when_the_gang_is_scheduled(cluster: Cluster) -
     cluster.await_reason(GROUP, "Unschedulable")
     child = cluster.get(f"{JOBS}/train")
     assert "activeDeadlineSeconds" not in child["spec"]
+    waits_since = datetime.fromisoformat(child["status"]["startTime"])
+    eventually(lambda: datetime.now(UTC) - waits_since, lambda waited: waited.total_seconds() > 3, within_s=10)
     cluster.add_gpu_nodes(2)
-    cluster.await_bound(2, GROUP)
+    starts_at = datetime.fromisoformat(cluster.await_reason(GROUP, "Scheduled")["lastTransitionTime"])
     deadline = eventually(
         lambda: cluster.get(f"{JOBS}/train")["spec"].get("activeDeadlineSeconds"), lambda found: found, within_s=15
     )
-    assert 3600 < deadline < 3660
+    waited_s = (starts_at - waits_since).total_seconds()
+    assert waited_s >= 3
+    assert deadline == pytest.approx(3600 + waited_s, abs=1)
 
 
 def test_child_that_is_deleted_fails_the_job_and_is_not_run_again(running: Cluster) -> None:

@@ -1,5 +1,7 @@
 """Who belongs to a gang, what of it is ours to change, and what goes when it goes."""
 
+from collections.abc import Iterator
+
 import pytest
 from tests.controlplane.cluster import (
     GANG_JOBS,
@@ -66,14 +68,15 @@ def test_member_that_is_not_needed_keeps_both_gates(three: Cluster) -> None:
 
 
 @pytest.fixture
-def elsewhere(cluster: Cluster) -> str:
-    """The path of the pods of another namespace, in which pods can be made."""
+def elsewhere(cluster: Cluster) -> Iterator[str]:
+    """The path of the pods of another namespace, in which pods can be made; they are gone after the test."""
     cluster.ensure("/api/v1/namespaces", {"metadata": {"name": ELSEWHERE}})
     account = f"/api/v1/namespaces/{ELSEWHERE}/serviceaccounts/default"
     eventually(lambda: cluster.exists(account), bool, within_s=15)
     pods = f"/api/v1/namespaces/{ELSEWHERE}/pods"
+    yield pods
     cluster.delete(f"{pods}?gracePeriodSeconds=0")
-    return pods
+    eventually(lambda: cluster.items(pods), lambda left: not left, within_s=30)
 
 
 def says_one_of_two(message: str) -> bool:

@@ -54,6 +54,5 @@ def playground(shared: Playground) -> Iterator[Playground]:
     yield shared
     for component in shared.options.components:
         shared.start_component(component)
-    for pod in pods(shared):
-        shared.client.delete(f"{PODS}/{pod}?gracePeriodSeconds=0")
+    shared.client.delete(f"{PODS}?gracePeriodSeconds=0")
     eventually(lambda: pods(shared), lambda pods: not pods, within_s=30)
