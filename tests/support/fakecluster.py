@@ -6,7 +6,8 @@
         cluster.add(podgroup("g", 4), *pods("g", 4))
         await cluster.until(lambda: cluster.reason("g") == "Unschedulable")
 
-Everything acts by itself as time passes; the scheduler can also be driven step by step (`runs_scheduler=False`).
+Everything acts by itself as time passes; the scheduler can also be driven step by step (`runs_scheduler=False`). With
+`is_on_loopback` the operators reach the API server by HTTP, in real time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Self
 from tests.fakes.apiserver.core import Core
 from tests.fakes.apiserver.deletion import delete
 from tests.fakes.apiserver.refusals import Obj
+from tests.fakes.apiserver.server import FakeApiServer
 from tests.fakes.apiserver.store import Change, Place
 from tests.fakes.controllers import JobController, Kubelets
 from tests.fakes.looptime import LoopClock
@@ -37,8 +39,11 @@ DEADLINE_S = 120.0
 class FakeCluster:
     """See the module."""
 
-    def __init__(self, *, minor: int = 37, runs_scheduler: bool = True, write_every_s: float = 0.0) -> None:
-        self.core = Core(minor=minor, clock=LoopClock())
+    def __init__(
+        self, *, minor: int = 37, runs_scheduler: bool = True, write_every_s: float = 0.0, is_on_loopback: bool = False
+    ) -> None:
+        self.server = FakeApiServer(minor=minor, clock=LoopClock()) if is_on_loopback else None
+        self.core: Core = self.server or Core(minor=minor, clock=LoopClock())
         self.scheduler = FakeScheduler(self.core, write_every_s=write_every_s)
         self.kubelets = Kubelets(self.core)
         self.job_controller = JobController(self.core)
@@ -50,6 +55,8 @@ class FakeCluster:
         self.core.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
 
     async def __aenter__(self) -> Self:
+        if self.server is not None:
+            await self.server.start()
         programs = [self.kubelets.run(), self.job_controller.run(), self._watch_time()]
         programs += [self.scheduler.run()] if self._runs_scheduler else []
         self._tasks = [asyncio.create_task(program) for program in programs]
@@ -64,12 +71,14 @@ class FakeCluster:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.server is not None:
+            await self.server.stop()
         if kind is None and self.auditor.findings:
             raise AssertionError("\n".join(self.auditor.findings))
 
     def operator(self, **options: Any) -> Operator:
         """Start a process of the operator."""
-        operator = Operator(self.core, **options)
+        operator = Operator(self.core, server=self.server, **options)
         self.operators.append(operator)
         operator.start()
         return operator

@@ -1,8 +1,8 @@
 """The operator in this process, on the fake API server: its engine, its handlers, its watches, and a death of its own.
 
-All is real but for three things: no HTTP lies between it and the fake, its watches of the low-volume kinds are read
-without kopf, and its events are kept instead of written. It can be killed at any write: from then on nothing that it
-asks for happens, and its tasks are gone.
+All is real but for three things: no HTTP lies between it and the fake (unless it is given a `server`), its watches of
+the low-volume kinds are read without kopf, and its events are kept instead of written. It can be killed at any write:
+from then on nothing that it asks for happens, and its tasks are gone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from tests.fakes.apiserver.core import Core
 from tests.fakes.apiserver.direct import DirectTransport
 from tests.fakes.apiserver.faults import Effect, Seen
+from tests.fakes.apiserver.server import FakeApiServer
 
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
@@ -157,12 +158,14 @@ class Operator:
         fate: Fate | None = None,
         limits: Limits | None = None,
         stands_by: bool = False,
+        server: FakeApiServer | None = None,
     ) -> None:
         self.fate = fate or Fate()
         self.leadership = Leadership()
         self.announcer = Announcer()
         transport = _Line(core, Credentials.fixed(Access("http://fake")), self.fate)
-        self.client = HttpClient(transport.credentials, limits or NO_LIMITS, clock=core.clock, transport=transport)
+        in_process = HttpClient(transport.credentials, limits or NO_LIMITS, clock=core.clock, transport=transport)
+        self.client = in_process if server is None else server.client(limits or NO_LIMITS)
         executor = Executor(self.client, self.leadership, self.announcer)
         settings = settings or Settings(namespace=NAMESPACE)
         self.engine = Engine(settings, executor, core.clock, rng=Random(0))
@@ -206,6 +209,7 @@ class Operator:
                 await asyncio.wait({task})
                 if not task.cancelled():
                     task.exception()  # what a killed process ran into is of no interest
+        await self.client.close()
 
     async def synced(self) -> None:
         """Return once the first lists are read."""

@@ -11,7 +11,13 @@ from tests.fakes.looptime import VirtualTimeLoop
 from tests.support.fakecluster import FakeCluster
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "real_time: runs on an event loop whose time is that of the machine")
+
+
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, Callable[[], Any]]:
+    if item.get_closest_marker("real_time") is not None:
+        return {"real": asyncio.SelectorEventLoop}
     return {"virtual": VirtualTimeLoop}
 
 
