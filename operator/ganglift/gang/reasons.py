@@ -194,6 +194,12 @@ class Reason(StrEnum):
         "for. It is not counted, and it stays gated unless its own owner is alive and no earlier run of this Job.",
         True,
     )
+    NOT_GATED = (
+        "NotGated",
+        "A pod carries the label of a gang and was created without the gate, so kube-scheduler places it by itself, "
+        "before and without the others. It counts as a member. Put the gate into the template beside the label.",
+        True,
+    )
     GROUP_MISSING = (
         "GroupMissing",
         "A pod carries the label of a PodGroup that does not exist in its namespace, so it waits. Create the PodGroup "

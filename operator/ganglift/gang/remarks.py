@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import GATE, GROUP_LABEL
+from ganglift.api.names import GATE, GROUP_LABEL, LIFTED_AT
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key
@@ -40,6 +40,9 @@ def remarks_of(
         names = listed(tuple(pod.name for pod in membership.surplus))
         message = f"more pods than completion indexes, not counted and not started: {names}"
         remarks.append(_about_group(group, Reason.NOT_A_MEMBER, message))
+    if group.spec.gang is not None and (ungated := _never_gated(membership)):
+        message = f"created without scheduling gate {GATE}, so they start alone: {listed(ungated)}"
+        remarks.append(_about_group(group, Reason.NOT_GATED, message))
     return tuple(remarks)
 
 
@@ -51,6 +54,12 @@ def lost_pods(pods: Iterable[Pod], groups: Collection[Key], now: datetime) -> tu
         for pod in pods
         if pod.has_gate and not pod.is_deleting and pod.group not in groups and _is_older(pod, long_ago)
     )
+
+
+def _never_gated(membership: Membership) -> tuple[str, ...]:
+    """Name members that nobody has lifted and that have no gate: a lift leaves its time on the pod."""
+    pods = (*membership.lifted, *membership.bound)
+    return tuple(pod.name for pod in pods if not pod.has_gate and LIFTED_AT not in pod.metadata.annotations)
 
 
 def _lost_words(pod: Pod) -> str:

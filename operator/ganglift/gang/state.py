@@ -12,7 +12,7 @@ from ganglift.api.job import BatchJob
 from ganglift.api.names import GROUP_BY, PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
-from ganglift.gang.membership import Membership, blocked_by, child_uid_of
+from ganglift.gang.membership import Membership, blocked_by, child_uid_of, is_for_job
 from ganglift.gang.outcome import Waiting, listed
 from ganglift.gang.patterns import pattern_of
 from ganglift.gang.reasons import Reason
@@ -66,6 +66,8 @@ class GangState:
     was_scheduled: bool
     stray: int = 0
     """Those of the lifted ones that something keeps which is not ours, so that they never get a place from us."""
+    awaits_child: bool = False
+    """The group is made for a Job whose batch/v1 Job does not exist yet."""
 
     @property
     def is_whole(self) -> bool:
@@ -119,6 +121,7 @@ def observe(
         leaving=len(membership.leaving),
         was_scheduled=was_scheduled(group, membership, child),
         stray=stray,
+        awaits_child=child is None and is_for_job(group) and not child_uid_of(group),
     )
 
 
@@ -230,11 +233,19 @@ def _missing_words(group: PodGroup, membership: Membership, state: GangState) ->
     if state.succeeded:
         words += f", {state.succeeded} more have succeeded"
     notes = [
+        *(_child_words(group) if state.awaits_child else ()),
         *(_leaving_words(membership)),
         *(stranger.message for stranger in membership.strangers[:1]),
         *filter(None, [pattern_of(membership.live, state.need)]),
     ]
     return "; ".join([words, *notes])
+
+
+def _child_words(group: PodGroup) -> tuple[str, ...]:
+    """Point to who knows why there is no batch/v1 Job: the Job, of which the Workload bears the name."""
+    workload = group.spec.workload_ref
+    name = f"Job {workload.workload_name}" if workload is not None else "its Job"
+    return (f"its batch/v1 Job is not there: see the conditions of {name}",)
 
 
 def _leaving_words(membership: Membership) -> tuple[str, ...]:

@@ -197,7 +197,10 @@ def _phase(state: GangState, scheduled: Condition, degraded: Condition | None) -
 
 def _bound_words(state: GangState) -> str:
     of = max(state.need, state.scheduled) if state.is_gang else state.members
-    return f"{state.scheduled} of {of} {'member is' if of == 1 else 'members are'} bound"
+    words = f"{state.scheduled} of {of} {'member is' if of == 1 else 'members are'} bound"
+    if not (state.is_gang and state.is_whole and state.ready):
+        return words
+    return f"{words}; {state.ready} more {'starts' if state.ready == 1 else 'start'} one by one as there is room"
 
 
 def _condition(group: PodGroup, kind: ConditionType, is_true: bool, reason: Reason, message: str) -> Condition:

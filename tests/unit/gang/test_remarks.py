@@ -6,7 +6,7 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tests.kinds import batch_job, podgroup
 
-from ganglift.api.names import COMPLETION_INDEX
+from ganglift.api.names import COMPLETION_INDEX, LIFTED_AT
 from ganglift.base.ids import Key
 from ganglift.gang.membership import members_of
 from ganglift.gang.remarks import lost_pods, remarks_of
@@ -65,8 +65,21 @@ def test_a_second_pod_of_an_index_is_named() -> None:
     ]
 
 
+def test_a_member_that_never_had_the_gate_is_named_and_one_that_was_lifted_is_not() -> None:
+    lifted = pod("b").gang("g").annotation(LIFTED_AT, "2026-11-30T00:00:00Z").on("n1")
+    membership = members_of(GROUP.made, [pod("a").gang("g").on("n1").made, lifted.made])
+    assert [(remark.reason, remark.message) for remark in remarks_of(GROUP.made, membership, {})] == [
+        ("NotGated", "created without scheduling gate scheduling.ganglift.dev/gang, so they start alone: a")
+    ]
+
+
+def test_pods_of_a_basic_group_need_no_gate() -> None:
+    basic = podgroup("g").made
+    assert remarks_of(basic, members_of(basic, [pod("a").gang("g").on("n1").made]), {}) == ()
+
+
 def test_mixed_priorities_are_warned_of() -> None:
-    membership = members_of(GROUP.made, [pod(n).gang("g").priority(p).made for n, p in (("a", 0), ("b", 9))])
+    membership = members_of(GROUP.made, [pod(n).gang("g").gated().priority(p).made for n, p in (("a", 0), ("b", 9))])
     assert [remark.reason for remark in remarks_of(GROUP.made, membership, {})] == ["PriorityMismatch"]
 
 

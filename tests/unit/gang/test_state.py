@@ -4,7 +4,7 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tests.kinds import BatchJobBuilder, PodGroupBuilder, batch_job, podgroup, stamp
 
-from ganglift.api.names import PARKED
+from ganglift.api.names import JOB_UID, PARKED
 from ganglift.gang.membership import members_of
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
@@ -158,6 +158,17 @@ class TestGather:
     def test_says_how_many_have_succeeded_already(self) -> None:
         _, waits = look([owned("a").gated(), owned("b").on("n1", "Succeeded")], child=CHILD)
         assert waits == Waiting(Reason.WAITING_FOR_MEMBERS, "1 of 3 pods exist, 1 more have succeeded")
+
+    def test_for_a_job_that_can_not_be_made_points_to_who_knows_why(self) -> None:
+        group = GROUP.annotation(JOB_UID, "uid-train").spec(
+            workloadRef={"workloadName": "train", "templateName": "workers"}
+        )
+        (_, waits), child = look([], group), CHILD.meta(uid="uid-train-child")
+        assert waits == Waiting(
+            Reason.WAITING_FOR_MEMBERS,
+            "0 of 4 pods exist; its batch/v1 Job is not there: see the conditions of Job train",
+        )
+        assert look([], group, child)[1] == Waiting(Reason.WAITING_FOR_MEMBERS, "0 of 4 pods exist")
 
     @pytest.mark.parametrize(
         ("odd", "reason", "words"),

@@ -106,6 +106,13 @@ class TestScheduled:
         assert world.says(ConditionType.SCHEDULED) == ("True", "Scheduled")
         assert world.condition(ConditionType.SCHEDULED).message == "4 of 4 members are bound"
 
+    def test_says_what_members_beyond_need_wait_for(self) -> None:
+        world = World()
+        extras = [pod(f"e-{i}").gang("g").gated() for i in range(2)]
+        world.see([*bound(4), *extras])
+        message = "4 of 4 members are bound; 2 more start one by one as there is room"
+        assert world.condition(ConditionType.SCHEDULED).message == message
+
     def test_i9_does_not_stay_unschedulable_once_the_gang_is_bound(self) -> None:
         world = World()
         world.see([], NO_ROOM)
