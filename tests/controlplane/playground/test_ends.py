@@ -29,11 +29,13 @@ from ganglift.playground.state import StateDir
 
 GANGLIFT = str(Path(sys.executable).with_name("ganglift"))
 
-# Starts a playground in the directory that its argument names, says so, and waits to be ended.
+# Starts a playground in the directory that its argument names, says so, and waits to be ended. A shell lets its
+# background jobs ignore SIGINT, and children inherit that.
 OWNER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from ganglift.playground import Playground, PlaygroundOptions
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with Playground.start(PlaygroundOptions(version=sys.argv[2], state_dir=Path(sys.argv[1]))):
     print("up", flush=True)
     time.sleep(600)
