@@ -3,6 +3,7 @@
 import gc
 import json
 from functools import cache
+from typing import Any
 
 from tests.bench.registry import bench, best_of_ms, peak_mib
 from tests.builders import HOST, RACK, PodBuilder, gang, members, node, pod
@@ -54,7 +55,7 @@ def cluster() -> Books:
     return fill()
 
 
-def gang_of(count: int, like: PodBuilder = WORKER, name: str = "gang", **more: object) -> GroupRequest:
+def gang_of(count: int, like: PodBuilder = WORKER, name: str = "gang", **more: Any) -> GroupRequest:
     return gang(name, members(count, like, name), **more)
 
 

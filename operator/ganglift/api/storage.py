@@ -2,9 +2,12 @@
 
 from ganglift.api.model import Model, Object
 from ganglift.api.selectors import NodeSelector
+from ganglift.base.ids import Key
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation that the volume controller sets on a claim once claim and volume name each other."""
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""Annotation that kube-scheduler sets on a claim whose volume is to be made for a pod on that node; it stays."""
 
 
 class ClaimSpec(Model):
@@ -27,6 +30,11 @@ class Claim(Object):
     def is_fully_bound(self) -> bool:
         return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
 
+    @property
+    def selected_node(self) -> str:
+        """The node that kube-scheduler has chosen for the first pod with the claim; empty if none is noted."""
+        return self.metadata.annotations.get(SELECTED_NODE, "")
+
 
 class VolumeNodeAffinity(Model):
     required: NodeSelector | None = None
@@ -37,7 +45,19 @@ class CsiSource(Model):
     volume_handle: str = ""
 
 
+class ClaimRef(Model):
+    """The claim that a volume is for."""
+
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
+
+
 class VolumeSpec(Model):
+    claim_ref: ClaimRef | None = None
     node_affinity: VolumeNodeAffinity | None = None
     csi: CsiSource | None = None
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod, Quantities
+from ganglift.api.storage import Namespace
 from ganglift.base.ids import NodeName, Uid
 from ganglift.base.quantity import PODS
 from ganglift.plan.ledger import Ledger
@@ -165,6 +166,7 @@ class Books:
             storage=self.ledger.storage(),
             namespaces={n: implied_labels(n) for n in self._pods.namespaces()} | self.ledger.namespaces(),
             namespaces_known=self.ledger.namespaces_known,
+            namespaces_unknown=self.ledger.why_unknown(Namespace),
             device_resources=self.ledger.device_resources(),
             version=self.version,
         )

@@ -158,7 +158,8 @@ class Room:
         served = (name for name, _ in demand.requests if name in self.snapshot.device_resources)
         named = tuple(f"{name}, where a device class serves it" for name in served)
         selects = any(t.namespace_selector for t in (*demand.affinity, *demand.anti_affinity))
-        guessed = ("labels of namespaces",) if selects and not self.snapshot.namespaces_known else ()
+        why = f", since {self.snapshot.namespaces_unknown}" if self.snapshot.namespaces_unknown else ""
+        guessed = (f"labels of namespaces{why}",) if selects and not self.snapshot.namespaces_known else ()
         return (*demand.unjudged, *self.mounts(demand).unjudged, *named, *guessed)
 
     def repelling(self, shapes: Sequence[Shape]) -> Iterator[tuple[Term, int]]:

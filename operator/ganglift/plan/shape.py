@@ -133,7 +133,7 @@ def _key(pod: Pod) -> tuple[object, ...]:
     """What is equal for pods of equal demand: the fields that matter, as JSON that native code writes."""
     key: tuple[object, ...] = (pod.spec.model_dump_json(include=_PLACEMENT, exclude_unset=True),)
     if pod.spec.volumes:
-        key += (_claims(pod), _disks(pod))
+        key += (claims_of(pod), _disks(pod))
     if pod.status.container_statuses or pod.status.resources:
         resize = pod.condition("PodResizePending")
         key += (pod.status.model_dump_json(include=_RESIZED, exclude_unset=True), resize and resize.reason)
@@ -155,7 +155,7 @@ def _demand(key: tuple[object, ...], pod: Pod) -> Demand:
         spread=tuple(c for c in spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule"),
         affinity=near.required if near else (),
         anti_affinity=apart.required if apart else (),
-        claims=_claims(pod),
+        claims=claims_of(pod),
         unjudged=_unjudged(pod),
     )
 
@@ -172,8 +172,8 @@ def _ports(pod: Pod) -> tuple[HostPort, ...]:
     return tuple(sorted(ports))
 
 
-def _claims(pod: Pod) -> tuple[ClaimKey, ...]:
-    """Claims whose volumes it mounts; a generic ephemeral volume's claim is named POD-VOLUME."""
+def claims_of(pod: Pod) -> tuple[ClaimKey, ...]:
+    """Return the claims whose volumes it mounts; a generic ephemeral volume's claim is named POD-VOLUME."""
     keys = []
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:

@@ -49,7 +49,8 @@ class Snapshot:
     """`allocatable` and `used` are units, nodes x resources. `exclusives` and `claims` are what pods hold, by node row.
 
     `namespaces` has the labels of every namespace, the implied one at least; they are only guessed while
-    `namespaces_known` is False. `device_resources` are served by device classes where no device plugin offers them.
+    `namespaces_known` is False, and `namespaces_unknown` says why. `device_resources` are served by device classes
+    where no device plugin offers them.
     """
 
     table: NodeTable
@@ -63,6 +64,7 @@ class Snapshot:
     storage: Storage = field(default_factory=Storage)
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     namespaces_known: bool = False
+    namespaces_unknown: str = ""
     device_resources: frozenset[str] = frozenset()
     version: int = 0
 

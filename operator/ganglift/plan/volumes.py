@@ -35,9 +35,13 @@ class VolumeId:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Claims, volumes and classes as last seen. `is_known` is False until they have been listed once."""
+    """Claims, volumes and classes as last seen. `is_known` is False until they have been listed once.
+
+    `limits` are how many volumes of each CSI driver a node takes. `why_unknown` is for the user, and may be empty.
+    """
 
     is_known: bool = False
+    why_unknown: str = ""
     claims: Mapping[ClaimKey, Claim] = field(default_factory=dict)
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
     classes: Mapping[str, StorageClass] = field(default_factory=dict)
@@ -71,7 +75,8 @@ def mounts_of(demand: Demand, storage: Storage, table: NodeTable) -> Mounts:
     if not demand.claims:
         return Mounts()
     if not storage.is_known:
-        return Mounts(unjudged=tuple(f"volume claim {name}" for _, name in demand.claims))
+        why = f", since {storage.why_unknown}" if storage.why_unknown else ""
+        return Mounts(unjudged=tuple(f"volume claim {name}{why}" for _, name in demand.claims))
     refusals: list[tuple[Cause, Mask]] = []
     unjudged: list[str] = []
     for key in demand.claims:
@@ -80,6 +85,7 @@ def mounts_of(demand: Demand, storage: Storage, table: NodeTable) -> Mounts:
         elif (claim := storage.claims[key]).is_fully_bound:
             refusals += _off_limits(storage.volumes[claim.spec.volume_name], table)
         else:
+            refusals += _off_selected(claim, table)
             unjudged.append(f"volume claim {claim.name}, which is bound only once its pod has a node")
     ids = (storage.volume_id(key) for key in demand.claims)
     return Mounts(
@@ -130,6 +136,16 @@ def _waits_for_consumer(storage: Storage, claim: Claim) -> bool:
     name = claim.metadata.annotations.get(_BETA_CLASS, claim.spec.storage_class_name or "")
     storage_class = storage.classes.get(name)
     return storage_class is not None and storage_class.waits_for_consumer and not claim.spec.volume_name
+
+
+def _off_selected(claim: Claim, table: NodeTable) -> list[tuple[Cause, Mask]]:
+    """A claim whose volume is being made for one node already ties its pod to that node."""
+    if not claim.selected_node:
+        return []
+    elsewhere = np.ones(len(table), np.bool_)
+    if (node := table.position.get(NodeName(claim.selected_node))) is not None:
+        elsewhere[node] = False
+    return [(Cause(CauseKind.CLAIM, f"claim {claim.name} is being bound for {claim.selected_node}"), elsewhere)]
 
 
 def _off_limits(volume: PersistentVolume, table: NodeTable) -> list[tuple[Cause, Mask]]:
