@@ -16,21 +16,34 @@ def fit(room: Room, group: GroupRequest) -> Fits | DoesNotFit:
     Room that the group's own reservations hold is given up first, and they are preferred again where they still are of
     use, so that a plan that holds is not changed. Where the group does not fit, the room is left as it was.
     """
-    standing = room.snapshot.standing
-    former = {uid: standing[uid].node for uid in group.own if uid in standing}
     released = room.release(group.own)
-    room.group_start = before = len(room.taken)
+    before = len(room.taken)
     usable = usable_nodes(room, group)
-    inside = place_together(room, group, group.members, usable, former)
-    if former and len(inside.attempt.places) < group.need:
-        room.give_back(len(room.taken) - before)
-        inside = place_together(room, group, group.members, usable, {})
+    inside = _place(room, group, usable)
     if len(inside.attempt.places) >= group.need:
         return _fits(room, group, inside)
     verdict = explain(room, group, inside, usable)
     room.give_back(len(room.taken) - before)
     room.retake(released)
     return verdict
+
+
+def fits_whole(room: Room, group: GroupRequest) -> Fits | None:
+    """Place the group as `fit` does; None, and a room of no further use, where it does not fit."""
+    room.release(group.own)
+    inside = _place(room, group, usable_nodes(room, group))
+    return _fits(room, group, inside) if len(inside.attempt.places) >= group.need else None
+
+
+def _place(room: Room, group: GroupRequest, usable: Mask) -> Inside:
+    standing = room.snapshot.standing
+    former = {uid: standing[uid].node for uid in group.own if uid in standing}
+    room.group_start = before = len(room.taken)
+    inside = place_together(room, group, group.members, usable, former)
+    if former and len(inside.attempt.places) < group.need:
+        room.give_back(len(room.taken) - before)
+        inside = place_together(room, group, group.members, usable, {})
+    return inside
 
 
 def usable_nodes(room: Room, group: GroupRequest) -> Mask:
