@@ -1,4 +1,4 @@
-"""Preemption for a gang of 512 on 5,000 full nodes with 5,000 lower gangs of eight, of one node or spread over eight."""
+"""Preemption for a gang of 512 on 5,000 full nodes, with 5,000 lower gangs of eight that span nodes."""
 
 from functools import cache
 
