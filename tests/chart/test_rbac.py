@@ -8,7 +8,7 @@ from tests.chart.rendering import NAMESPACE, Manifest, of_kind, render
 from tests.docs.markdown import DOCS, table
 
 from ganglift.app.operator import LEASE
-from ganglift.app.permissions import needed
+from ganglift.app.permissions import needed, wished
 
 WHERE = {NAMESPACE: "own namespace"}
 
@@ -56,7 +56,7 @@ def test_everything_stated_is_granted() -> None:
 def test_operator_asks_at_start_for_what_is_granted_but_for_the_schedulers_lease() -> None:
     asked = {
         Permission(WHERE.get(each.namespace, "everywhere"), each.group, each.resource, each.name, each.verb)
-        for each in needed(NAMESPACE, LEASE)
+        for each in (*needed(NAMESPACE, LEASE), *wished())
     }
     assert granted() - asked == {Permission("kube-system", "coordination.k8s.io", "leases", "kube-scheduler", "get")}
     assert asked - granted() == set()

@@ -26,7 +26,7 @@ from ganglift.base.ids import Key, Uid
 from ganglift.base.settings import Settings
 from ganglift.engine.engine import Engine
 from ganglift.engine.executor import RESOURCES, Executor
-from ganglift.engine.feeds import NodeFeed, PodFeed
+from ganglift.engine.feeds import NodeFeed, PodFeed, ledger_informers
 from ganglift.gang.actions import Kind
 from ganglift.handlers.lifecycle import KINDS, Kinds
 from ganglift.kube.client import Limits
@@ -183,6 +183,7 @@ class Operator:
         self.nodes = Informer(
             self.client, NODES, Node.model_validate_json, NodeFeed(cache), clock=core.clock, rng=Random(0)
         )
+        self.others = ledger_informers(self.client, cache.facts, core.clock)
         self._stands_by = stands_by
         self._task: asyncio.Task[None] | None = None
         self._reign: asyncio.Task[None] | None = None
@@ -214,6 +215,7 @@ class Operator:
     async def synced(self) -> None:
         """Return once the first lists are read."""
         await asyncio.gather(self.pods.synced(), self.nodes.synced(), self.kinds.synced())
+        await asyncio.gather(*(feed.settled.wait() for _, feed in self.others))
 
     def lead(self) -> asyncio.Task[None]:
         """Begin to work, as one who has won the Lease."""
@@ -233,6 +235,8 @@ class Operator:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.nodes.run())
             tasks.create_task(self.pods.run())
+            for informer, _ in self.others:
+                tasks.create_task(informer.run())
             for kind in KINDS:
                 tasks.create_task(self._tell(kind))
             await self.synced()

@@ -1,7 +1,8 @@
 """The operator as one process: what it starts, in which order, and how it ends.
 
 1. settings and credentials; is the API server there, are our kinds served, are all rights given
-2. informers of pods and nodes, kopf for our kinds and Jobs: these run on every replica, so a standby knows the state
+2. informers of pods, nodes and what else planning knows, kopf for our kinds and Jobs: these run on every replica, so a
+   standby knows the state
 3. once the first lists are read: the Lease, and while it is held, the engine
 
 SIGTERM and SIGINT end it in the opposite order; the Lease is let go, so the next replica starts at once. Whatever was
@@ -34,7 +35,7 @@ from ganglift.base.clock import SystemClock
 from ganglift.base.settings import Settings
 from ganglift.engine.engine import Engine
 from ganglift.engine.executor import Executor
-from ganglift.engine.feeds import NodeFeed, PodFeed
+from ganglift.engine.feeds import NodeFeed, PodFeed, ledger_informers
 from ganglift.kube.client import Limits
 from ganglift.kube.credentials import Credentials
 from ganglift.kube.events import Recorder
@@ -105,11 +106,13 @@ class Operator:
         classes = Informer(
             client, PRIORITY_CLASSES, PriorityClass.model_validate_json, engine.classes, clock=self._clock
         )
+        others = ledger_informers(client, engine.cache.facts, self._clock)
         registry = kopf.OperatorRegistry()
         kinds = handlers.register(registry, client, executor, engine, self._clock)
 
         def is_ready() -> bool:
-            return all(source.is_synced for source in (pods, nodes, classes, kinds))
+            is_settled = all(feed.settled.is_set() for _, feed in others)
+            return is_settled and all(source.is_synced for source in (pods, nodes, classes, kinds))
 
         async def lead() -> None:
             log.info("leading", extra={"version": __version__})
@@ -121,9 +124,12 @@ class Operator:
             tasks.create_task(nodes.run(), name="nodes")
             tasks.create_task(pods.run(), name="pods")
             tasks.create_task(classes.run(), name="classes")
+            for informer, feed in others:
+                tasks.create_task(informer.run(), name=f"watch of {feed.kind.__name__}")
             tasks.create_task(recorder.run(), name="events")
             tasks.create_task(watch(registry, client, self._credentials, self._clock), name="kopf")
             await asyncio.gather(pods.synced(), nodes.synced(), classes.synced(), kinds.synced())
+            await asyncio.gather(*(feed.settled.wait() for _, feed in others))
             if self._settings.leader_elect:
                 tasks.create_task(elector.run(), name="lease")
                 tasks.create_task(reign.run(elector, lead), name="reign")

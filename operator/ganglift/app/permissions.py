@@ -4,6 +4,7 @@ The same table stands in the chart's roles and in docs/operations.md; a test kee
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,15 +15,15 @@ from ganglift.base.errors import GangliftError
 from ganglift.kube.client import Client
 from ganglift.kube.resources import ACCESS_REVIEWS
 
+log = logging.getLogger(__name__)
+
 _READ = ("get", "list", "watch")
 _EVERYWHERE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", "pods", (*_READ, "patch", "delete")),
     ("", "pods/status", ("patch",)),
     ("", "pods/eviction", ("create",)),
     ("", "nodes", _READ),
-    ("", "namespaces", _READ),
-    ("", "persistentvolumes", _READ),
-    ("", "persistentvolumeclaims", _READ),
+    ("", "namespaces", ("get",)),
     ("", "events", ("get", "list")),
     ("events.k8s.io", "events", ("create", "patch")),
     ("scheduling.k8s.io", "priorityclasses", _READ),
@@ -34,6 +35,16 @@ _EVERYWHERE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (BATCH_GROUP, "jobs", (*_READ, "delete")),
     (BATCH_GROUP, "jobs/status", ("patch",)),
 )
+_FOLLOW = ("list", "watch")
+_DISPENSABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("", "namespaces", _FOLLOW),
+    ("", "persistentvolumes", _FOLLOW),
+    ("", "persistentvolumeclaims", _FOLLOW),
+    ("storage.k8s.io", "storageclasses", _FOLLOW),
+    ("storage.k8s.io", "csinodes", _FOLLOW),
+    ("resource.k8s.io", "deviceclasses", _FOLLOW),
+)
+"""What goes without: what depends on these kinds is then told as not judged."""
 _OWN_NAMESPACE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", "pods", ("create",)),
     ("coordination.k8s.io", "leases", ("create",)),
@@ -67,7 +78,7 @@ class MissingPermissions(GangliftError):
 
 
 def needed(namespace: str, lease: str) -> Iterator[Permission]:
-    """Yield every permission that the operator uses, for its own namespace and the name of its Lease."""
+    """Yield every permission that the operator can't do without, for its own namespace and the name of its Lease."""
     for group, resource, verbs in _EVERYWHERE:
         yield from (Permission(verb, group, resource) for verb in verbs)
     for group, resource, verbs in _OWN_NAMESPACE:
@@ -75,13 +86,28 @@ def needed(namespace: str, lease: str) -> Iterator[Permission]:
     yield from (Permission(verb, "coordination.k8s.io", "leases", namespace, lease) for verb in LEASE_VERBS)
 
 
+def wished() -> Iterator[Permission]:
+    """Yield every permission that the operator uses and can do without."""
+    for group, resource, verbs in _DISPENSABLE:
+        yield from (Permission(verb, group, resource) for verb in verbs)
+
+
 async def check_permissions(client: Client, namespace: str, lease: str) -> None:
-    """Raise MissingPermissions, naming each verb on each resource, if the API server would refuse any of them."""
-    wanted = tuple(needed(namespace, lease))
-    allowed = await asyncio.gather(*(_is_allowed(client, permission) for permission in wanted))
-    missing = [permission for permission, is_allowed in zip(wanted, allowed, strict=True) if not is_allowed]
+    """Raise MissingPermissions, naming each verb on each resource, if the API server would refuse any that is needed.
+
+    One that is only wished for is logged.
+    """
+    missing = await _missing(client, needed(namespace, lease))
     if missing:
         raise MissingPermissions(missing)
+    for permission in await _missing(client, wished()):
+        log.warning("not allowed, what depends on it is not judged", extra={"permission": str(permission)})
+
+
+async def _missing(client: Client, wanted: Iterable[Permission]) -> list[Permission]:
+    asked = tuple(wanted)
+    allowed = await asyncio.gather(*(_is_allowed(client, permission) for permission in asked))
+    return [permission for permission, is_allowed in zip(asked, allowed, strict=True) if not is_allowed]
 
 
 async def _is_allowed(client: Client, permission: Permission) -> bool:

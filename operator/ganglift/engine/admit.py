@@ -17,7 +17,7 @@ from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.engine.cache import Cache
-from ganglift.engine.competitors import rival_of
+from ganglift.engine.competitors import adrift_on, rival_of
 from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Answer, Fence
 from ganglift.engine.nominations import Nominations
@@ -166,6 +166,8 @@ class Admission:
         for pod, placement in self._members():
             if pod.nominated != placement.node and not self._is_held_back(pod):
                 raise _Ended(End.LOST, f"the nomination of {pod.name} to {placement.node} is gone")
+        if (adrift := adrift_on(self.cache, self.intent.placements)) is not None:
+            raise _Ended(End.LOST, f"{adrift.key} may be on its way to these nodes: its volumes are being bound")
         assignment = [(self.cache.member(pod), placement.node) for pod, placement in self._members()]
         lowest = min(pod.spec.priority for pod, _ in self._members())
         pins = {place.uid: place.pins for place in self.intent.placements}

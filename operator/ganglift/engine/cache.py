@@ -9,14 +9,16 @@ Beside what the API shows it holds *assumptions*: a node planned for a pod whose
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from ganglift.api.names import DEFAULT_SCHEDULER, FENCE_LABEL
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key, Uid
+from ganglift.engine.facts import Facts
 from ganglift.engine.look import member_of
+from ganglift.engine.mounting import Mounting
 from ganglift.plan.books import Books, Kind
 from ganglift.plan.request import Member
 from ganglift.plan.snapshot import Snapshot
@@ -35,6 +37,10 @@ class Listener(Protocol):
 
     def room_returned(self) -> None:
         """Room that was only kept, for a nomination, is kept no more."""
+        ...
+
+    def claim_bound(self, key: Key) -> None:
+        """A volume claim of a pod that bears this group's label is bound now, which may be what it failed on."""
         ...
 
 
@@ -82,6 +88,9 @@ class Cache:
         self._expectations: list[Expectation] = []
         self._snapshot: Snapshot | None = None
         self._members: dict[Uid, tuple[Pod, Member]] = {}
+        self._mounting = Mounting(self.books.ledger)
+        self.facts = Facts(self.books, self._mounting, listener, self._count_again)
+        """What there is beside pods and nodes."""
         self._ordered_since = 0
 
     # Questions
@@ -117,6 +126,12 @@ class Cache:
         Of what a listing showed nobody can tell which came first, so it counts as known at the end of the listing.
         """
         return max(self._nominated_at.get(uid, self.sequence), self._ordered_since)
+
+    def adrift(self) -> Iterator[Pod]:
+        """Pods that kube-scheduler is binding to a node that nothing shows yet."""
+        for uid in self._mounting.being_bound():
+            if not self._mounting.selected_node(uid) and not self.planned_node(self.pods[uid]):
+                yield self.pods[uid]
 
     def planned_node(self, pod: Pod) -> str:
         """The node that room is kept on for the pod, seen or assumed; empty if there is none."""
@@ -188,6 +203,7 @@ class Cache:
         self._index(pod, old)
         if self._assumed.get(pod.uid) and (pod.is_bound or pod.nominated == self._assumed[pod.uid]):
             del self._assumed[pod.uid]
+        self._mounting.see(pod)
         self._account(pod)
         self._tell(pod.uid, pod)
 
@@ -201,6 +217,7 @@ class Cache:
             index.pop(pod.uid, None)
         self._reserved.discard(pod.uid)
         self._lifting.discard(pod.uid)
+        self._mounting.forget(pod.uid)
         if (key := old.group) is not None:
             self._leave(key, old.uid)
             self._listener.group_changed(key)
@@ -229,6 +246,18 @@ class Cache:
         self._listener.capacity_grew()
 
     # Internals
+
+    def _count_again(self, uids: Iterable[Uid]) -> set[Key]:
+        """Take a new look at pods whose claims have changed; return their groups, which are told."""
+        groups = set()
+        for uid in uids:
+            pod = self.pods[uid]
+            self._mounting.see(pod)
+            self._account(pod)
+            groups |= {pod.group} if pod.group is not None else set()
+        for key in sorted(groups):
+            self._listener.group_changed(key)
+        return groups
 
     def _index(self, pod: Pod, old: Pod | None) -> None:
         if old is not None and old.group != pod.group and old.group is not None:
@@ -272,6 +301,8 @@ class Cache:
             return None
         if pod.is_bound:
             return pod.spec.node_name, Kind.TERMINATING if pod.is_deleting else Kind.BOUND
+        if node := self._mounting.selected_node(pod.uid):
+            return node, Kind.LIFTED
         if node := self.planned_node(pod):
             return node, Kind.RESERVED if pod.is_gated and pod.uid not in self._lifting else Kind.LIFTED
         if not pod.is_gated and FENCE_LABEL not in pod.metadata.labels and (node := pinned_node(pod)):

@@ -48,6 +48,19 @@ def rival_of(cache: Cache, placements: Sequence[Placement], since: int) -> Rival
     return Rival(first.key, len(rivals) - 1)
 
 
+def adrift_on(cache: Cache, placements: Sequence[Placement]) -> Pod | None:
+    """Return a pod that kube-scheduler is binding, nothing shows to which node, and it may be to one of these places.
+
+    No fence answers for it: it may stay so for minutes while its volumes are bound. Room that the placements hold
+    themselves counts as free, since the pod may have been given it before.
+    """
+    snapshot = cache.snapshot()
+    nodes = sorted({placement.node for placement in placements})
+    own = [placement.uid for placement in placements]
+    found = (pod for pod in cache.adrift() if could_use(snapshot, shape_of(pod), nodes, own))
+    return min(found, key=lambda pod: (pod.key, pod.uid), default=None)
+
+
 def _is_ours(pod: Pod) -> bool:
     is_lifted = LIFTED_AT in pod.metadata.annotations and pod.group is not None
     return (is_lifted and bool(pod.nominated)) or FENCE_LABEL in pod.metadata.labels

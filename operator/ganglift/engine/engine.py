@@ -133,6 +133,13 @@ class Engine:
         self._grew = True
         self._wake.set()
 
+    def claim_bound(self, key: Key) -> None:
+        """Plan a group again that backs off, since one of its claims is bound now."""
+        for one in (key, *self._parts.get(key, ())):
+            if (entry := self.entries.get(one)) is not None:
+                entry.backoff.wake()
+        self.group_changed(key)
+
     def set_group(self, group: PodGroup) -> None:
         """Take a group that was made or changed."""
         entry = self.entries.get(group.key)

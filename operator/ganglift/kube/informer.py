@@ -31,7 +31,17 @@ from ganglift.base.ids import Uid
 from ganglift.kube.backoff import Backoff
 from ganglift.kube.client import EVERYTHING, INITIAL_EVENTS_END, Client, Selector
 from ganglift.kube.decoding import Decoder, Event, Pause, split_event, split_page
-from ganglift.kube.errors import Gone, Invalid, KubeError, MalformedAnswer, Request, Status, StatusError, error_for
+from ganglift.kube.errors import (
+    Gone,
+    Invalid,
+    KubeError,
+    MalformedAnswer,
+    NotServed,
+    Request,
+    Status,
+    StatusError,
+    error_for,
+)
 from ganglift.kube.mirror import Mirror, Sink
 from ganglift.kube.resources import Resource
 
@@ -66,7 +76,8 @@ class Informer(Generic[T]):
     """Keeps a sink in step with one kind. `parse` makes an object of its JSON and raises ValueError if it can't.
 
     `disordered` is told True before the differences of a listing are passed on, and False after: these come in no
-    particular order, all other changes in the order in which they happened.
+    particular order, all other changes in the order in which they happened. `troubled` is told of each error that keeps
+    the mirror from being up to date, and None once it is again.
     """
 
     def __init__(
@@ -82,6 +93,7 @@ class Informer(Generic[T]):
         clock: Clock | None = None,
         rng: random.Random | None = None,
         disordered: Callable[[bool], None] | None = None,
+        troubled: Callable[[KubeError | None], None] | None = None,
     ) -> None:
         self.resource_version = ""
         """Of the last event, bookmark or listing; empty before the first listing and when it has become too old."""
@@ -105,6 +117,7 @@ class Informer(Generic[T]):
         self._old_listings = 0
         self._streams_listings = True
         self._disordered = disordered or (lambda _: None)
+        self._troubled = troubled or (lambda _: None)
 
     @property
     def is_synced(self) -> bool:
@@ -149,9 +162,8 @@ class Informer(Generic[T]):
             if not self._bore:
                 self._backoff.failures += 1
             return
-        if error is not None and self._problem is None:
-            logger.warning("%s: not up to date, trying again: %s", self._resource, error)
-        self._problem = error or self._problem
+        if error is not None:
+            self._note_problem(error)
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, StatusError) else 0.0
         await self._clock.sleep(max(self._backoff.next_s(), min(asked_s, self._timing.backoff_max_s)))
 
@@ -235,10 +247,18 @@ class Informer(Generic[T]):
         self._bore = True
         self._settle_problem()
 
+    def _note_problem(self, error: KubeError) -> None:
+        if self._problem is None:
+            level = logging.INFO if isinstance(error, NotServed) else logging.WARNING
+            logger.log(level, "%s: not up to date, trying again: %s", self._resource, error)
+        self._problem = error
+        self._troubled(error)
+
     def _settle_problem(self) -> None:
         if self._problem is not None:
             logger.info("%s: up to date again", self._resource)
             self._problem = None
+            self._troubled(None)
 
     async def _list(self) -> None:
         """List page by page. Raises Gone when the server forgets the list before its last page."""

@@ -87,6 +87,9 @@ class Unheard:
     def room_returned(self) -> None:
         """Nobody is to be told."""
 
+    def claim_bound(self, key: Key) -> None:
+        """Nobody is to be told."""
+
 
 class Survey:
     """All groups of an inventory. `snapshot` is what they were planned on, `order` their keys as they queue."""

@@ -143,6 +143,10 @@ class Books:
         slot = self._pods.slot.get(uid)
         return Kind(self._pods.kinds[slot]) if slot is not None else None
 
+    def has_pods_in(self, namespace: str) -> bool:
+        """Whether pods of the namespace have been counted."""
+        return self._pods.knows(namespace)
+
     # Snapshots
 
     def snapshot(self) -> Snapshot:

@@ -80,6 +80,10 @@ class Ledger:
 
     # Questions
 
+    def known(self, one: T) -> T | None:
+        """Return the object of that kind and name as it was put last."""
+        return cast("T | None", self._objects[type(one)].get(_name_of(one)))
+
     def claim(self, key: ClaimKey) -> Claim | None:
         """Return the claim of that namespace and name."""
         return cast("Claim | None", self._objects[Claim].get(key))

@@ -112,6 +112,10 @@ class Slots:
                 found[uid] = Standing(node, shape, Kind(self.kinds[slot]), slot)
         return found
 
+    def knows(self, namespace: str) -> bool:
+        """Whether pods have been in the namespace."""
+        return namespace in self._namespaces.code
+
     def namespaces(self) -> Sequence[str]:
         """Return the names of all namespaces that pods have been in."""
         return tuple(self._namespaces.code)

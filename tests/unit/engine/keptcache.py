@@ -18,6 +18,7 @@ class Told:
     changed: list[Key] = field(default_factory=list)
     grew: list[Key | None] = field(default_factory=list)
     returned: int = 0
+    bound: list[Key] = field(default_factory=list)
 
     def group_changed(self, key: Key) -> None:
         self.changed.append(key)
@@ -27,6 +28,9 @@ class Told:
 
     def room_returned(self) -> None:
         self.returned += 1
+
+    def claim_bound(self, key: Key) -> None:
+        self.bound.append(key)
 
 
 class KeptCache(Cache):
@@ -40,7 +44,7 @@ class KeptCache(Cache):
         self.quiet()
 
     def quiet(self) -> None:
-        self.told.changed, self.told.grew, self.told.returned = [], [], 0
+        self.told.changed, self.told.grew, self.told.returned, self.told.bound = [], [], 0, []
 
     def show(self, *builders: PodBuilder) -> None:
         for builder in builders:

@@ -1,0 +1,89 @@
+"""What the watches show of claims, volumes, classes and namespaces, and whom a change of it can matter to.
+
+Such objects change all the time in a cluster where nothing waits for them, so a change is heeded where it can matter:
+of a claim by the groups whose pods mount it, of a namespace's labels where pods are in it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from ganglift.api.model import Object
+from ganglift.api.storage import Claim, ClaimRef, Namespace, PersistentVolume, StorageClass, VolumeSpec
+from ganglift.base.ids import Key, Uid
+from ganglift.engine.mounting import Mounting
+from ganglift.plan.books import Books
+
+T = TypeVar("T", bound=Object)
+
+
+class FactsListener(Protocol):
+    """Who wants to know when it is time to look again."""
+
+    def capacity_grew(self, by: Key | None = None) -> None:
+        """Something that can let any group start has changed."""
+        ...
+
+    def claim_bound(self, key: Key) -> None:
+        """A volume claim of a pod that bears this group's label is bound now, which may be what it failed on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Keeps the ledger of the books. `count_again` takes a new look at pods, and returns their groups once told."""
+
+    books: Books
+    mounting: Mounting
+    listener: FactsListener
+    count_again: Callable[[Iterable[Uid]], Iterable[Key]]
+
+    def replace(self, kind: type[T], objects: Iterable[T]) -> None:
+        """Take a full list of a kind."""
+        if self.books.ledger.replace(kind, objects):
+            self.count_again(self.mounting.all())
+        self.listener.capacity_grew()
+
+    def lose(self, kind: type[Object], why: str) -> None:
+        """Note that a kind can't be listed; `why` is in words for the user."""
+        self.books.ledger.unknown(kind, why)
+        self.listener.capacity_grew()
+
+    def regain(self, kind: type[Object]) -> None:
+        """Note that what is known of a kind is up to date again."""
+        self.books.ledger.listed(kind)
+        self.listener.capacity_grew()
+
+    def put(self, one: Object) -> None:
+        """Take an object that was made or changed."""
+        old = self.books.ledger.known(one)
+        if self.books.ledger.put(one):
+            self._heed(one, old)
+
+    def drop(self, one: Object) -> None:
+        """Take the end of an object."""
+        if self.books.ledger.drop(one):
+            self._heed(one, one)
+
+    def _heed(self, one: Object, old: Object | None) -> None:
+        """Tell of a change; `old` is the object as it was, or the object itself at its end."""
+        match one:
+            case Claim():
+                self._heed_claim(one, was_bound=isinstance(old, Claim) and old.is_fully_bound)
+            case PersistentVolume(spec=VolumeSpec(claim_ref=ClaimRef(key=key))):
+                self.count_again(self.mounting.users(key))
+            case PersistentVolume() | StorageClass():
+                if self.mounting.is_any_waiting:
+                    self.listener.capacity_grew()
+            case Namespace():
+                has_moved = old is None or old is one or old.metadata.labels != one.metadata.labels
+                if has_moved and self.books.has_pods_in(one.name):
+                    self.listener.capacity_grew()
+            case _:
+                self.listener.capacity_grew()
+
+    def _heed_claim(self, claim: Claim, *, was_bound: bool) -> None:
+        groups = self.count_again(self.mounting.users(claim.key))
+        if claim.is_fully_bound and not was_bound:
+            for key in groups:
+                self.listener.claim_bound(key)
