@@ -31,6 +31,10 @@ class Listener(Protocol):
         """A pod that bears this group's label came, changed or went."""
         ...
 
+    def member_ends(self, pod: Pod) -> None:
+        """A bound pod that bears a group's label has failed, is being deleted, or is gone."""
+        ...
+
     def capacity_grew(self, by: Key | None = None) -> None:
         """There is more room than before: a node came or changed, or a bound pod went, one of group `by` or of none."""
         ...
@@ -221,6 +225,7 @@ class Cache:
         if (key := old.group) is not None:
             self._leave(key, old.uid)
             self._listener.group_changed(key)
+            self._tell_of_end(pod)
         if self.books.remove(pod.uid):
             self._freed(old)
         self._tell(pod.uid, None)
@@ -266,6 +271,7 @@ class Cache:
         if pod.group is not None:
             self._by_group.setdefault(pod.group, {})[pod.uid] = pod
             self._listener.group_changed(pod.group)
+            self._tell_of_end(pod)
         if _is_loose(pod):
             self._loose.setdefault(pod.uid, self.sequence)
         else:
@@ -274,6 +280,10 @@ class Cache:
             self._nominated_at.pop(pod.uid, None)
         elif old is None or old.nominated != pod.nominated:
             self._nominated_at[pod.uid] = self.sequence
+
+    def _tell_of_end(self, pod: Pod) -> None:
+        if pod.is_bound and (pod.has_failed or pod.is_deleting):
+            self._listener.member_ends(pod)
 
     def _account(self, pod: Pod) -> None:
         place = self._place(pod)

@@ -43,7 +43,7 @@ from ganglift.engine.scheduler import SchedulerLease
 from ganglift.engine.settle import Repair, Situation, TakeBack, settle
 from ganglift.engine.tasks import Tasks
 from ganglift.engine.timers import Timers
-from ganglift.engine.work import GroupWork
+from ganglift.engine.work import RESTARTED, GroupWork
 from ganglift.gang.outcome import Settling, Stuck, Unschedulable, Waiting
 from ganglift.gang.split import base_of
 from ganglift.gang.takeback import leftovers
@@ -139,6 +139,10 @@ class Engine:
             if (entry := self.entries.get(one)) is not None:
                 entry.backoff.wake()
         self.group_changed(key)
+
+    def member_ends(self, pod: Pod) -> None:
+        """Learn from a member that failed or has to go, before nothing shows it any more."""
+        self._distrust.note(pod, self._clock.now())
 
     def set_group(self, group: PodGroup) -> None:
         """Take a group that was made or changed."""
@@ -258,8 +262,6 @@ class Engine:
         pods, jobs = self.cache.pods_of(base_of(entry.group)), self.jobs.of_group(entry.key)
         look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
-        for pod in look.membership.failed:
-            self._distrust.note(pod, self._clock.monotonic())
         if look.waiting is not None:
             entry.outcome = look.waiting
         elif look.state.is_whole:
@@ -281,6 +283,8 @@ class Engine:
             self._tasks.start(entry, lambda: self._work.free(freed), "free")
         elif look.is_partial:
             self._settle_partial(entry, look)
+        elif (back := self._work.restart(look)).steps:
+            self._tasks.start(entry, lambda: self._work.take_back(entry, back, RESTARTED), "restart")
 
     def _settle_partial(self, entry: Entry, look: Look) -> None:
         now, monotonic = self._clock.now(), self._clock.monotonic()
@@ -291,7 +295,7 @@ class Engine:
             now=now,
             partial_since=entry.partial_since,
             planned=self.nominations.written,
-            avoid=self._distrust.avoided(monotonic) | entry.refused,
+            avoid=self._distrust.avoided(now) | entry.refused,
             unrepairable_for_s=monotonic - since if since is not None else 0.0,
             may_repair=entry.repaired_at != self.cache.books.version,
         )
@@ -335,7 +339,7 @@ class Engine:
 
     async def _plan(self, waiting: list[Entry]) -> None:
         """Ask the planner about all of these at once, and start those that fit."""
-        avoided = self._distrust.avoided(self._clock.monotonic())
+        avoided = self._distrust.avoided(self._clock.now())
         by_key = {entry.key: entry for entry in waiting}
         requests: list[GroupRequest] = []
         for entry in waiting:

@@ -5,12 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import LIFTED_AT
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import NodeName, Uid
 from ganglift.engine.nominations import pinned
-from ganglift.gang.membership import Membership, child_of, creation_order, members_of, owners_among
+from ganglift.gang.membership import (
+    Membership,
+    bound_at,
+    child_of,
+    creation_order,
+    lifted_at,
+    members_of,
+    owners_among,
+)
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.state import GangState, Life, gather, observe
@@ -146,21 +153,6 @@ def look_at(
 def member_of(pod: Pod) -> Member:
     """Return the pod as the planner is asked about it."""
     return Member(pod.uid, pod.name, shape_of(pod), _epoch(creation_order(pod)[0]))
-
-
-def lifted_at(pod: Pod) -> datetime | None:
-    """Return when we lifted the pod's gate, None if that is not noted."""
-    text = pod.metadata.annotations.get(LIFTED_AT)
-    try:
-        return datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-def bound_at(pod: Pod) -> datetime | None:
-    """Return when the pod was bound, to the second, as its condition says."""
-    scheduled = pod.condition("PodScheduled")
-    return scheduled.last_transition_time if scheduled is not None and scheduled.is_true else None
 
 
 def _epoch(time: datetime | None) -> int:

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from ganglift.api.pod import Pod
 from ganglift.base.ids import NodeName, Uid
-from ganglift.engine.look import Look, lifted_at, member_of
+from ganglift.engine.look import Look, member_of
+from ganglift.gang.membership import lifted_at
 from ganglift.plan.check import still_fits
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy

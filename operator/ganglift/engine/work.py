@@ -7,7 +7,7 @@ group's entry for the next pass and for its status.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -26,13 +26,14 @@ from ganglift.engine.settle import Repair
 from ganglift.engine.writes import lift, nominate, release, rfc3339
 from ganglift.gang.actions import Kind
 from ganglift.gang.outcome import BackOff, FenceUnavailable, LiftRefused, Outcome, Settling
-from ganglift.gang.takeback import Step, Takeback, may_take_bound, take_back
+from ganglift.gang.takeback import Step, Takeback, may_take_bound, survivors, take_back
 from ganglift.kube.client import Body, PatchType
 from ganglift.kube.errors import Conflict, NotFound
 from ganglift.plan.verdict import Fits
 
 log = logging.getLogger(__name__)
 
+RESTARTED = "members were lost, and with disruptionMode all the gang starts anew as one"
 FREE_LOSSES = 1
 """Admissions in a row that may lose their room and be planned again at once; after that they back off."""
 
@@ -127,6 +128,11 @@ class GroupWork:
         """Return how to take a gang back as it stands now."""
         with_bound = may_take_bound(look.group, look.state)
         return take_back(look.membership, self.jobs.by_uid, why, with_bound=with_bound)
+
+    def restart(self, look: Look) -> Takeback:
+        """Return how to take back what is left of a gang that lost members and is disrupted as one."""
+        left = replace(look.membership, lifted=(), bound=survivors(look.group, look.membership, look.state))
+        return take_back(left, self.jobs.by_uid, RESTARTED, with_bound=True)
 
     async def take_back(self, entry: Entry, back: Takeback, why: str) -> None:
         """Give the gang's places up: its owner makes the pods anew, gated. Then wait, longer each time."""

@@ -22,6 +22,7 @@ from ganglift.api.names import (
     GROUP_BY,
     GROUP_LABEL,
     JOB_UID,
+    LIFTED_AT,
     TAKEN_BACK,
 )
 from ganglift.api.pod import Pod
@@ -211,6 +212,21 @@ def creation_order(pod: Pod) -> tuple[datetime, int, str, str]:
     """Sort key: by creation, then completion index, name, uid; as kube-scheduler will take equal pods of one owner."""
     index = completion_index(pod)
     return (pod.metadata.creation_timestamp or _EPOCH, -1 if index is None else index, pod.name, pod.uid)
+
+
+def lifted_at(pod: Pod) -> datetime | None:
+    """Return when we lifted the pod's gate, None if that is not noted."""
+    text = pod.metadata.annotations.get(LIFTED_AT)
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+def bound_at(pod: Pod) -> datetime | None:
+    """Return when the pod was bound, to the second, as its condition says."""
+    scheduled = pod.condition("PodScheduled")
+    return scheduled.last_transition_time if scheduled is not None and scheduled.is_true else None
 
 
 def _is_made_for(group: PodGroup, job: BatchJob, noted: str | None) -> bool:

@@ -3,7 +3,7 @@
 A pod of a built-in Job is detached first (its job-tracking finalizer goes, so that the Job controller never counts it)
 and then deleted: no failure is counted and no back-off starts. Pods of other controllers are evicted. A bare pod would
 be made by nobody, so it is left and named. Unbound members go first; bound ones only where the gang has not yet been
-whole or is to be disrupted as one.
+whole or is to be disrupted as one. Of the latter those that are left when others were lost go too, once: `survivors`.
 
 Between detach and delete a crash would leave a pod whose end is never counted: `leftovers` finds these.
 """
@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ganglift.api.job import BatchJob
+from ganglift.api.model import condition_of
 from ganglift.api.names import BUILT_IN_JOB_CONTROLLER, JOB_TRACKING, TAKEN_BACK
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.actions import Action, Delete, Evict, Kind, strategic
-from ganglift.gang.membership import Membership, controller_uid
+from ganglift.gang.membership import Membership, bound_at, controller_uid, lifted_at
 from ganglift.gang.reasons import ConditionType, Reason
-from ganglift.gang.state import GangState
+from ganglift.gang.state import GangState, Life
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,26 @@ def take_back(membership: Membership, jobs: Mapping[Uid, BatchJob], why: str, *,
 
 def may_take_bound(group: PodGroup, state: GangState) -> bool:
     """Whether bound members go too: of a gang that was never whole, or that is disrupted as one."""
-    return not state.was_scheduled or (group.spec.disruption_mode is not None and group.spec.disruption_mode.is_all)
+    return not state.was_scheduled or is_disrupted_as_one(group)
+
+
+def survivors(group: PodGroup, membership: Membership, state: GangState) -> tuple[Pod, ...]:
+    """Return the bound members that go because others were lost, of a gang that is disrupted as one and is degraded.
+
+    Only those started before the loss: the gang is started anew once, however often one looks, and by whatever process.
+    """
+    degraded = condition_of(group.status.conditions, ConditionType.DEGRADED)
+    if not is_disrupted_as_one(group) or state.life is not Life.ACTIVE or state.scheduled >= state.need:
+        return ()
+    if degraded is None or not degraded.is_true or degraded.last_transition_time is None:
+        return ()
+    started = ((pod, lifted_at(pod) or bound_at(pod)) for pod in membership.bound)
+    return tuple(pod for pod, at in started if at is not None and at < degraded.last_transition_time)
+
+
+def is_disrupted_as_one(group: PodGroup) -> bool:
+    """Whether its disruptionMode is `all`."""
+    return group.spec.disruption_mode is not None and group.spec.disruption_mode.is_all
 
 
 def leftovers(pods: Iterable[Pod]) -> tuple[Step, ...]:

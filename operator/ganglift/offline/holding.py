@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key, NodeName
-from ganglift.engine.look import bound_at
+from ganglift.gang.membership import bound_at
 from ganglift.offline.outlook import Outlook, Survey
 from ganglift.plan.holders import Holder, asked, lacking, shares
 from ganglift.plan.shape import shape_of

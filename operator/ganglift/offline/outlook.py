@@ -81,6 +81,9 @@ class Unheard:
     def group_changed(self, key: Key) -> None:
         """Nobody is to be told."""
 
+    def member_ends(self, pod: Pod) -> None:
+        """Nobody is to be told."""
+
     def capacity_grew(self, by: Key | None = None) -> None:
         """Nobody is to be told."""
 

@@ -24,7 +24,7 @@ from ganglift.plan.verdict import (
 )
 
 _CAUSES = {
-    CauseKind.AVOIDED: "avoided after refusing pods",
+    CauseKind.AVOIDED: "avoided after refusing or losing pods",
     CauseKind.NOT_READY: "not ready",
     CauseKind.UNSCHEDULABLE: "unschedulable",
     CauseKind.TAINT: "untolerated taint {}",

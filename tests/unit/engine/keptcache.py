@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.builders import GPU, PodBuilder, node
 
+from ganglift.api.pod import Pod
 from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.engine.cache import Cache
 from ganglift.plan.snapshot import Kind
@@ -18,10 +19,14 @@ class Told:
     changed: list[Key] = field(default_factory=list)
     grew: list[Key | None] = field(default_factory=list)
     returned: int = 0
+    ended: list[str] = field(default_factory=list)
     bound: list[Key] = field(default_factory=list)
 
     def group_changed(self, key: Key) -> None:
         self.changed.append(key)
+
+    def member_ends(self, pod: Pod) -> None:
+        self.ended.append(pod.name)
 
     def capacity_grew(self, by: Key | None = None) -> None:
         self.grew.append(by)

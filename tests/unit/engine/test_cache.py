@@ -333,3 +333,22 @@ async def test_nothing_is_left_of_what_was_expected(cache: KeptCache) -> None:
 
 def _has_no_gate(pod: Pod) -> bool:
     return not pod.has_gate
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [pod("a").gang("g").on("n1", "Failed"), pod("a").gang("g").on("n1").terminating()],
+    ids=["failed", "deleted"],
+)
+def test_a_member_that_ends_is_told_of_even_if_nothing_shows_it_a_moment_later(ending: PodBuilder) -> None:
+    cache = KeptCache()
+    cache.show(pod("a").gang("g").on("n1"))
+    assert cache.told.ended == []
+    cache.delete_pod(ending.made)
+    assert cache.told.ended == ["a"]
+
+
+def test_nobody_is_told_of_the_end_of_a_pod_that_was_not_bound_or_is_no_member() -> None:
+    cache = KeptCache()
+    cache.show(pod("a").gang("g").gated().terminating(), pod("b").on("n1", "Failed"))
+    assert cache.told.ended == []

@@ -6,7 +6,7 @@ from tests.kinds import PodGroupBuilder, podgroup
 
 from ganglift.api.names import LIFTED_AT
 from ganglift.base.ids import NodeName, Uid
-from ganglift.engine.look import Look, bound_at, lifted_at, look_at, member_of
+from ganglift.engine.look import Look, look_at, member_of
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import Reason
 from ganglift.plan.verdict import DoesNotFit
@@ -101,16 +101,3 @@ def test_a_gang_of_which_nobody_has_a_place_is_told_of_its_verdict_alone() -> No
 
 def test_a_foreign_nomination_is_no_reservation_of_the_gang() -> None:
     assert look(gated("a").nominated("n7"), gated("b").nominated("n8"), foreign="a").state.reserved == 1
-
-
-def test_times_are_read_from_the_pods() -> None:
-    made = lifted("a").made
-    at = lifted_at(made)
-    assert at is not None
-    assert at.isoformat() == "2026-11-30T12:00:00.250000+00:00"
-    assert bound_at(made) is None
-
-
-@pytest.mark.parametrize("text", ["", "yesterday"])
-def test_a_time_that_cannot_be_read_is_none(text: str) -> None:
-    assert lifted_at(pod("a").annotation(LIFTED_AT, text).made) is None

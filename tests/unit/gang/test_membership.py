@@ -4,15 +4,17 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tests.kinds import BatchJobBuilder, batch_job, podgroup, uid
 
-from ganglift.api.names import COMPLETION_INDEX, JOB_UID, TAKEN_BACK
+from ganglift.api.names import COMPLETION_INDEX, JOB_UID, LIFTED_AT, TAKEN_BACK
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Uid
 from ganglift.gang.membership import (
     Membership,
     Owner,
     Standing,
+    bound_at,
     child_of,
     child_uid_of,
+    lifted_at,
     members_of,
     standing_of,
 )
@@ -163,3 +165,16 @@ class TestChildOf:
         adopted = batch_job("plain").meta(uid="uid-plain").made
         assert child_uid_of(group) == uid("plain")
         assert child_of(group, [adopted]) == adopted
+
+
+def test_times_are_read_from_the_pods() -> None:
+    made = pod("a").annotation(LIFTED_AT, "2026-11-30T12:00:00.250Z").made
+    at = lifted_at(made)
+    assert at is not None
+    assert at.isoformat() == "2026-11-30T12:00:00.250000+00:00"
+    assert bound_at(made) is None
+
+
+@pytest.mark.parametrize("text", ["", "yesterday"])
+def test_a_time_that_cannot_be_read_is_none(text: str) -> None:
+    assert lifted_at(pod("a").annotation(LIFTED_AT, text).made) is None

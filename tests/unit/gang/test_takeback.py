@@ -2,16 +2,16 @@
 
 import pytest
 from tests.builders import PodBuilder, pod
-from tests.kinds import BatchJobBuilder, batch_job, podgroup, stamp
+from tests.kinds import BatchJobBuilder, PodGroupBuilder, batch_job, podgroup, stamp
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import JOB_TRACKING, TAKEN_BACK
+from ganglift.api.names import JOB_TRACKING, LIFTED_AT, TAKEN_BACK
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.actions import Delete, Evict, Patch
 from ganglift.gang.membership import members_of
 from ganglift.gang.state import observe
-from ganglift.gang.takeback import Takeback, leftovers, may_take_bound, take_back
+from ganglift.gang.takeback import Takeback, leftovers, may_take_bound, survivors, take_back
 
 GROUP = podgroup("g").gang(4)
 JOB = batch_job("train")
@@ -112,3 +112,46 @@ def test_bound_members_go_from_a_gang_never_whole_or_disrupted_as_one(group: obj
     made: PodGroup = group.made  # type: ignore[attr-defined]
     membership = members_of(made, [])
     assert may_take_bound(made, observe(made, membership, 4)) is goes
+
+
+DEGRADED = GROUP.status(scheduledTime=stamp(0)).disrupted_as_one().condition("Degraded", "True", second=60)
+
+
+def started(name: str, second: float) -> PodBuilder:
+    return owned(name).on("n1").annotation(LIFTED_AT, stamp(second))
+
+
+def named_survivors(group: PodGroupBuilder, *pods: PodBuilder, need: int = 4) -> list[str]:
+    membership = members_of(group.made, [one.made for one in pods])
+    return [one.name for one in survivors(group.made, membership, observe(group.made, membership, need))]
+
+
+def test_all_that_ran_before_the_loss_go_from_a_gang_disrupted_as_one() -> None:
+    assert named_survivors(DEGRADED, started("a", 1), started("b", 59), owned("c").gated()) == ["a", "b"]
+
+
+def test_a_gang_started_anew_does_not_go_again() -> None:
+    assert named_survivors(DEGRADED, started("a", 1), started("b", 61)) == ["a"]
+    assert named_survivors(DEGRADED, started("a", 61), started("b", 62), owned("c").gated()) == []
+
+
+def test_a_member_lifted_by_someone_else_is_told_by_when_it_was_bound() -> None:
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp(5)}
+    assert named_survivors(DEGRADED, owned("a").on("n1")._with("status", "conditions", value=[bound])) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        GROUP.status(scheduledTime=stamp(0)).condition("Degraded", "True", second=60),
+        GROUP.status(scheduledTime=stamp(0)).disrupted_as_one().condition("Degraded", "False", second=60),
+        GROUP.status(scheduledTime=stamp(0)).disrupted_as_one(),
+    ],
+    ids=["mode single", "not degraded", "never whole"],
+)
+def test_nobody_goes_from_another_gang(group: PodGroupBuilder) -> None:
+    assert named_survivors(group, started("a", 1), started("b", 2)) == []
+
+
+def test_nobody_goes_from_a_gang_that_has_what_it_needs() -> None:
+    assert named_survivors(DEGRADED, started("a", 1), started("b", 2), need=2) == []
