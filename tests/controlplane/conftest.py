@@ -1,12 +1,18 @@
-"""Playgrounds for tests: shared by their options for the whole run, wiped before each test."""
+"""Playgrounds for tests: shared by their options for the whole run, wiped before each test, audited during it.
+
+An auditor holds what independent watches saw of each cluster against the rules, and fails the test. A test in which
+someone else than the operator breaks a rule is marked `breaks(RULE, reason=...)`.
+"""
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.controlplane import chart
+from tests.controlplane.audit import Audit, Span
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.history import History
 from tests.controlplane.operator import OperatorProcess
@@ -18,6 +24,11 @@ from ganglift.playground.options import PlaygroundOptions
 from ganglift.playground.playground import Playground
 
 CRDS = Path(__file__).parents[2] / "crds"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "breaks(rule, reason): someone else than the operator breaks this rule")
+
 
 StartCluster = Callable[[PlaygroundOptions], Cluster]
 StartOperator = Callable[..., OperatorProcess]
@@ -57,13 +68,57 @@ def playgrounds() -> Iterator[_Playgrounds]:
     pool.close()
 
 
+class Audits:
+    """The audits of one test, and who acts in it: operators, and proxies that hold back what they ask for."""
+
+    def __init__(self) -> None:
+        self.operators: list[OperatorProcess] = []
+        self.proxies: list[Proxy] = []
+        self._running: list[Audit] = []
+        self._stack = ExitStack()
+
+    def watch(self, cluster: Cluster) -> None:
+        audit = Audit(cluster.playground.client, self._attended, self._held)
+        self._stack.callback(audit.stop)
+        audit.start()
+        self._running.append(audit)
+
+    def findings(self) -> list[str]:
+        """What was against the rules until now, a sentence each."""
+        return [finding for audit in self._running for finding in audit.findings()]
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _attended(self) -> Iterator[Span]:
+        return (span for operator in self.operators for span in operator.attended)
+
+    def _held(self) -> Iterator[Span]:
+        return (span for proxy in self.proxies for span in proxy.held_lifts)
+
+
 @pytest.fixture
-def control_plane(playgrounds: _Playgrounds) -> StartCluster:
+def audits(request: pytest.FixtureRequest) -> Iterator[Audits]:
+    """The auditors of every cluster of the test; the test fails where they find anything."""
+    audits = Audits()
+    yield audits
+    try:
+        findings = audits.findings()
+    finally:
+        audits.close()
+    broken = {mark.args[0] for mark in request.node.iter_markers("breaks")}
+    found = [finding for finding in findings if finding.partition(":")[0] not in broken]
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def control_plane(playgrounds: _Playgrounds, audits: Audits) -> StartCluster:
     """Gives a wiped cluster on a playground with these options and our CRDs, shared with other tests."""
 
     def start(options: PlaygroundOptions) -> Cluster:
         cluster = Cluster(_running(playgrounds, _with_crds(options)))
         cluster.reset()
+        audits.watch(cluster)
         return cluster
 
     return start
@@ -109,7 +164,7 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def start_operator(tmp_path: Path) -> Iterator[StartOperator]:
+def start_operator(tmp_path: Path, audits: Audits) -> Iterator[StartOperator]:
     """Starts the operator on a cluster, under the chart's RBAC; ends it after the test and reads its log."""
     started: list[OperatorProcess] = []
 
@@ -118,10 +173,12 @@ def start_operator(tmp_path: Path) -> Iterator[StartOperator]:
     ) -> OperatorProcess:
         kubeconfig = chart.install(cluster.playground)
         if through is not None:
+            audits.proxies.append(through)
             kubeconfig = through.kubeconfig(like=kubeconfig)
         lease = () if has_lease else ("--no-leader-elect",)
         operator = OperatorProcess(kubeconfig, tmp_path / f"operator-{len(started)}.log", (*lease, *flags))
         started.append(operator)
+        audits.operators.append(operator)
         operator.start(wait=wait)
         return operator
 

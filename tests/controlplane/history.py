@@ -9,23 +9,15 @@ spelled out here once more, and the stream is read as it comes. Each pod, told b
         assert not any(life.was_bound for life in history.lives("train-workers"))
 """
 
-import http.client
-import json
-import socket
-import ssl
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from tests.support.polling import eventually
+from tests.controlplane.watch import Object, Watch
 
 from ganglift.playground.client import ApiClient
-
-Object = dict[str, Any]
 
 _PODS = "/api/v1/pods"
 _GATE = "scheduling.ganglift.dev/gang"
@@ -164,36 +156,23 @@ class Life:
 
 
 class History:
-    """Watches the pods of all namespaces from `with` on, in a thread of its own."""
+    """Watches the pods of all namespaces from `with` on."""
 
     def __init__(self, client: ApiClient) -> None:
-        self._client = client
         self._events: dict[str, list[Event]] = {}
         self._lock = threading.Lock()
-        self._version = ""
-        self._socket: socket.socket | None = None
-        self._failure: Exception | None = None
-        self._is_closing = False
-        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+        self._watch = Watch(client, _PODS, self._note)
 
     def __enter__(self) -> Self:
-        listed = self._client.get(_PODS)
-        for pod in listed["items"]:
-            self._note("ADDED", pod)
-        self._version = listed["metadata"]["resourceVersion"]
-        self._thread.start()
+        self._watch.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._is_closing = True
-        if self._socket is not None:
-            with suppress(OSError):  # a stream that has ended by itself is closed already
-                self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10)
+        self._watch.stop()
         if kind is None:
-            self._check()
+            self._watch.check()
 
     def lives(self, group: str | None = None, *, namespace: str = "default") -> list[Life]:
         """The pods seen in the namespace, or of them the group's, in the order of their first events."""
@@ -203,68 +182,8 @@ class History:
 
     def catch_up(self) -> None:
         """Return when all that the API shows now has been seen here."""
-        now = {pod["metadata"]["uid"]: int(pod["metadata"]["resourceVersion"]) for pod in self._list()}
-        eventually(lambda: self._behind(now), lambda behind: not behind, within_s=15)
-
-    # Internals
-
-    def _list(self) -> list[Object]:
-        pods: list[Object] = self._client.get(_PODS)["items"]
-        return pods
-
-    def _behind(self, now: dict[str, int]) -> list[str]:
-        """The uids whose last event here is older than what the API shows."""
-        self._check()
-        with self._lock:
-            last = {uid: events[-1] for uid, events in self._events.items()}
-        gone = [uid for uid, event in last.items() if event.kind != "DELETED" and uid not in now]
-        late = [uid for uid, version in now.items() if uid not in last or _version_of(last[uid].pod) < version]
-        return gone + late
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise AssertionError("the independent watch broke") from self._failure
-
-    def _run(self) -> None:
-        try:
-            while not self._is_closing:
-                self._watch()
-        except (OSError, http.client.HTTPException, ValueError, AssertionError) as error:  # told to whoever asks next
-            if not self._is_closing:
-                self._failure = error
-
-    def _watch(self) -> None:
-        """Read one stream to its end; the API server ends them as a matter of course."""
-        context = ssl.create_default_context(cafile=str(self._client.certificate))
-        connection = http.client.HTTPSConnection("127.0.0.1", self._client.port, timeout=60, context=context)
-        try:
-            connection.request(
-                "GET",
-                f"{_PODS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=50&resourceVersion={self._version}",
-                headers={"Authorization": f"Bearer {self._client.token}", "Accept": "application/json"},
-            )
-            self._socket = connection.sock
-            response = connection.getresponse()
-            if response.status != 200:
-                raise AssertionError(f"watch refused with {response.status}: {response.read(500)!r}")
-            self._read(response)
-        finally:
-            connection.close()
-
-    def _read(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            event = json.loads(line)
-            if event["type"] == "ERROR":
-                raise AssertionError(f"watch ended with an error: {event['object']}")
-            if event["type"] != "BOOKMARK":
-                self._note(event["type"], event["object"])
-            self._version = event["object"]["metadata"]["resourceVersion"]
+        self._watch.catch_up()
 
     def _note(self, kind: str, pod: Object) -> None:
-        pod["metadata"].pop("managedFields", None)
         with self._lock:
             self._events.setdefault(pod["metadata"]["uid"], []).append(Event(time.monotonic(), kind, pod))
-
-
-def _version_of(pod: Object) -> int:
-    return int(pod["metadata"]["resourceVersion"])

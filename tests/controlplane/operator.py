@@ -1,6 +1,7 @@
 """The operator as users run it: a process of its own, under the RBAC of the chart."""
 
 import json
+import math
 import os
 import signal
 import socket
@@ -27,6 +28,7 @@ class OperatorProcess:
         self._flags = tuple(flags)
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._attended: list[tuple[float, float]] = []
 
     def start(self, *, wait: bool = True) -> None:
         """Start the process and, unless told otherwise, wait until it is ready."""
@@ -36,6 +38,7 @@ class OperatorProcess:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("KUBE", "GANGLIFT_"))}
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen([*command, *self._flags], stdout=log, stderr=log, env=environment)
+        self._goes_on()
         if wait:
             eventually(self._answer, lambda code: code == 200, within_s=30)
 
@@ -44,14 +47,17 @@ class OperatorProcess:
         assert self._process is not None
         self._process.kill()
         self._process.wait(10)
+        self._stands_still()
 
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        self._stands_still()
 
     def resume(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+        self._goes_on()
 
     def stop(self) -> int:
         """SIGTERM; return the exit code. One that does not end is killed, so that it can't disturb other tests."""
@@ -64,11 +70,17 @@ class OperatorProcess:
         finally:
             self._process.kill()
             self._process.wait(10)
+            self._stands_still()
 
     def wait(self, timeout_s: float = 15) -> int:
         """Wait for it to end by itself; return the exit code."""
         assert self._process is not None
         return self._process.wait(timeout_s)
+
+    @property
+    def attended(self) -> tuple[tuple[float, float], ...]:
+        """From when to when it has been at work, on the monotonic clock; infinity where it is."""
+        return tuple(self._attended)
 
     @property
     def pid(self) -> int:
@@ -87,6 +99,13 @@ class OperatorProcess:
         """The log's records with that message, with their fields."""
         lines = (json.loads(line) for line in self.log.splitlines() if line.startswith("{"))
         return [line for line in lines if line["message"] == message]
+
+    def _goes_on(self) -> None:
+        self._attended.append((time.monotonic(), math.inf))
+
+    def _stands_still(self) -> None:
+        since, until = self._attended.pop()
+        self._attended.append((since, min(until, time.monotonic())))
 
     def _answer(self) -> int:
         assert self._process is not None

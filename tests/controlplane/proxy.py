@@ -12,6 +12,7 @@ A request held back has had no effect yet. `drop` makes sure that it never will:
 
 import asyncio
 import json
+import math
 import re
 import ssl
 import threading
@@ -137,6 +138,8 @@ class Proxy:
     def __init__(self, playground: Playground) -> None:
         self.requests: list[Request] = []
         """All that came, in order, held back or not; watches and lists too."""
+        self.held_lifts: list[tuple[float, float]] = []
+        """From when to when a lift was held back; infinity where it still is."""
         self._client = playground.client
         self._holds: list[Hold] = []
         self._loop = asyncio.new_event_loop()
@@ -215,11 +218,21 @@ class Proxy:
         request = Request(time.monotonic(), asked.method, asked.path, asked.query, await asked.read())
         self.requests.append(request)
         for hold in tuple(self._holds):
-            if not await hold.admit(request):
+            if not await self._admit(hold, request):
                 if asked.transport is not None:  # who asked may be gone by now, killed perhaps
                     asked.transport.abort()
                 return web.Response(status=503)
         return await self._pass_on(asked, request)
+
+    async def _admit(self, hold: Hold, request: Request) -> bool:
+        if not request.is_lift():
+            return await hold.admit(request)
+        number = len(self.held_lifts)
+        self.held_lifts.append((request.at, math.inf))
+        try:
+            return await hold.admit(request)
+        finally:
+            self.held_lifts[number] = (request.at, time.monotonic())
 
     async def _pass_on(self, asked: web.Request, request: Request) -> web.StreamResponse:
         url = URL(asked.raw_path, encoded=True)

@@ -63,6 +63,11 @@ def nominated(pod: Object) -> str:
     return str((pod.get("status") or {}).get("nominatedNodeName") or "")
 
 
+def place_of(pod: Object) -> str:
+    """The node that it is bound to, else the one that room is kept on."""
+    return node_of(pod) or nominated(pod)
+
+
 def phase(pod: Object) -> str:
     return str((pod.get("status") or {}).get("phase") or "Pending")
 

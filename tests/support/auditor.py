@@ -41,6 +41,7 @@ from tests.support.audit_views import (
     nominated,
     notes_of,
     phase,
+    place_of,
     priority_of,
     reason_of,
     requests_of,
@@ -195,9 +196,9 @@ class Auditor:
         since, priority = at - self.in_flight_s, priority_of(pod)
         used: dict[str, Fraction] = defaultdict(Fraction)
         for uid, other in self._pods.now.items():
-            is_held = node_of(other) == name and not (self._is_late(uid, since) and priority_of(other) > priority)
-            is_kept = not node_of(other) and nominated(other) == name and priority_of(other) >= priority
-            if not is_over(other) and (is_held or is_kept):
+            counts = bool(node_of(other)) or priority_of(other) >= priority
+            is_excused = priority_of(other) > priority and self._is_late(uid, name, since)
+            if counts and place_of(other) == name and not is_over(other) and not is_excused:
                 for resource, units in requests_of(other).items():
                     used[resource] += units
         offers = [allocatable_of(node) for node in self._nodes.lately(name, since)]
@@ -254,9 +255,9 @@ class Auditor:
         versions = self._pods.lately(uid_of(pod), at - self.in_flight_s)
         return any(nominated(version) in self._nodes.now for version in versions)
 
-    def _is_late(self, uid: str, since: float) -> bool:
-        """Whether the pod was bound since then."""
-        return any(not node_of(version) for version in self._pods.lately(uid, since))
+    def _is_late(self, uid: str, name: str, since: float) -> bool:
+        """Whether the pod got its place on the node since then."""
+        return any(place_of(version) != name for version in self._pods.lately(uid, since))
 
     def _find(self, what: str) -> None:
         if what not in self.findings:

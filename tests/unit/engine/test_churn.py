@@ -101,6 +101,7 @@ async def test_nothing_is_held_that_is_gone(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(5400)
 async def test_memory_is_given_back(cluster: FakeCluster) -> None:
     cluster.nodes(10, gpus=8)
     operator = cluster.operator()
@@ -115,6 +116,7 @@ async def test_memory_is_given_back(cluster: FakeCluster) -> None:
         after = bytes_held()
     finally:
         tracemalloc.stop()
+    print(f"{before} bytes before, {after} after {churn.made} gangs")
     assert after <= before * 1.1, f"{before} bytes before, {after} after {churn.made} gangs"
 
 

@@ -149,6 +149,21 @@ def test_one_of_higher_priority_is(stream: Stream) -> None:
     assert stream.auditor.findings == []
 
 
+def test_a_nomination_of_higher_priority_made_a_moment_ago_is_too(stream: Stream) -> None:
+    stream.pod("important", gates=(), labels={}, priority=9)
+    stream.pass_time(5)
+    stream.pod("important", gates=(), at="n1", labels={}, priority=9)
+    stream.pod("a", gates=(), at="n1")
+    assert stream.auditor.findings == []
+
+
+def test_one_that_has_stood_for_a_while_is_not(stream: Stream) -> None:
+    stream.pod("important", gates=(), at="n1", labels={}, priority=9)
+    stream.pass_time(5)
+    stream.pod("a", gates=(), at="n1")
+    assert stream.rules == ["I3"]
+
+
 def test_pods_that_are_over_take_no_room(stream: Stream) -> None:
     stream.pod("done", gates=(), on="n1", labels={}, phase="Succeeded")
     stream.pass_time(5)
