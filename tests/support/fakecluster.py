@@ -43,6 +43,7 @@ class FakeCluster:
         self, *, minor: int = 37, runs_scheduler: bool = True, write_every_s: float = 0.0, is_on_loopback: bool = False
     ) -> None:
         self.server = FakeApiServer(minor=minor, clock=LoopClock()) if is_on_loopback else None
+        self.deadline_s = DEADLINE_S
         self.core: Core = self.server or Core(minor=minor, clock=LoopClock())
         self.scheduler = FakeScheduler(self.core, write_every_s=write_every_s)
         self.kubelets = Kubelets(self.core)
@@ -148,9 +149,10 @@ class FakeCluster:
     def fences(self) -> list[Obj]:
         return [pod for pod in self.all(PODS) if pod["metadata"]["namespace"] == NAMESPACE]
 
-    async def until(self, holds: Callable[[], Any], *, within_s: float = DEADLINE_S, every_s: float = 0.005) -> None:
+    async def until(self, holds: Callable[[], Any], *, within_s: float | None = None, every_s: float = 0.005) -> None:
         """Let time pass until the condition is true; AssertionError when it is not within the time."""
         loop = asyncio.get_running_loop()
+        within_s = self.deadline_s if within_s is None else within_s
         deadline = loop.time() + within_s
         while not holds():
             assert loop.time() < deadline, f"not so within {within_s:g} s"

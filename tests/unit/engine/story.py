@@ -32,6 +32,8 @@ class Story:
         self.fates = (*fates, Fate())
         self._restart_s = restart_s
         self._thief_came = False
+        self.first, self.second = "a", "b"
+        """The gang that started first of the two that compete: requests that fail may cost the older one its turn."""
         cluster.core.api.store.observe(self._steal)
 
     async def tell(self) -> Summary:
@@ -65,26 +67,27 @@ class Story:
         await cluster.until(lambda: {cluster.reason(name) for name in "ab"} == {"Unschedulable"})
         for one in cluster.pods("train-workers"):
             cluster.kubelets.end(one["metadata"]["name"])
-        await cluster.until(lambda: cluster.reason("a") == "Scheduled")
+        await cluster.until(lambda: "Scheduled" in (cluster.reason("a"), cluster.reason("b")))
+        self.first, self.second = sorted("ab", key=lambda name: cluster.reason(name) != "Scheduled")
         await cluster.until(lambda: cluster.reason("train-workers") == "Succeeded")
 
     async def a_member_is_lost(self) -> None:
         """A member fails and is made anew; the gang that waits is made smaller, and then there is room for it too."""
-        cluster = self.cluster
-        cluster.kubelets.end("a-1", phase="Failed")
-        await cluster.until(lambda: cluster.reason("a") != "Scheduled")
-        cluster.add(pod("a-3", "a"))
-        await cluster.until(lambda: cluster.reason("a") == "Scheduled")
-        cluster.set_min_count("b", 2)
-        await cluster.until(lambda: cluster.status("b").get("need") == 2)
+        cluster, first, second = self.cluster, self.first, self.second
+        cluster.kubelets.end(f"{first}-1", phase="Failed")
+        await cluster.until(lambda: cluster.reason(first) != "Scheduled")
+        cluster.add(pod(f"{first}-3", first))
+        await cluster.until(lambda: cluster.reason(first) == "Scheduled")
+        cluster.set_min_count(second, 2)
+        await cluster.until(lambda: cluster.status(second).get("need") == 2)
         cluster.add(node("n5"))
-        await cluster.until(lambda: cluster.reason("b") == "Scheduled")
+        await cluster.until(lambda: cluster.reason(second) == "Scheduled")
 
     async def room_is_stolen(self) -> None:
         """The room of a released member is taken, the gang is taken back, and starts when the thief has gone."""
         cluster = self.cluster
         cluster.nodes(3, first=6)
-        await cluster.until(lambda: cluster.bound("b") == 3)
+        await cluster.until(lambda: cluster.bound(self.second) == 3)
         cluster.add(job("late", 2, backoffLimit=0, scheduleTimeoutSeconds=10))
         await cluster.until(lambda: self._thief_came)
         await cluster.until(lambda: cluster.count("late-workers", gated=True) == 2)
@@ -100,10 +103,10 @@ class Story:
         cluster.edit(JOBS, "late", {"spec": {"suspend": False}})
         await cluster.until(lambda: cluster.reason("late-workers") == "Scheduled")
         cluster.delete(JOBS, "train")
-        for name in ("b-0", "b-1", "b-2"):
-            cluster.delete(PODS, name)
-        cluster.delete(POD_GROUPS, "b")
-        await cluster.until(lambda: not cluster.pods("b") and cluster.get(WORKLOADS, "train") is None)
+        for number in range(3):
+            cluster.delete(PODS, f"{self.second}-{number}")
+        cluster.delete(POD_GROUPS, self.second)
+        await cluster.until(lambda: not cluster.pods(self.second) and cluster.get(WORKLOADS, "train") is None)
 
     # What happens beside it
 
@@ -134,9 +137,14 @@ class Story:
     def summary(self) -> Summary:
         """What must be the same however often the operator was killed: no names, no times."""
         cluster = self.cluster
+        names = {self.first: "first", self.second: "second"}
+
+        def called(name: str) -> str:
+            return names.get(name, name)
+
         members = sorted(
             (
-                (one["metadata"].get("labels") or {}).get(GROUP_LABEL, ""),
+                called((one["metadata"].get("labels") or {}).get(GROUP_LABEL, "")),
                 one["status"]["phase"],
                 is_gated(one),
                 bool(node_of(one)),
@@ -147,7 +155,7 @@ class Story:
         return {
             "pods": members,
             "fences": len(cluster.fences()),
-            "groups": {group["metadata"]["name"]: _essence(group["status"]) for group in cluster.all(POD_GROUPS)},
+            "groups": {called(g["metadata"]["name"]): _essence(g["status"]) for g in cluster.all(POD_GROUPS)},
             "jobs": {one["metadata"]["name"]: _essence(one["status"]) for one in cluster.all(JOBS)},
             "children": {one["metadata"]["name"]: _essence(one["status"]) for one in cluster.all(BATCH_JOBS)},
             "workloads": sorted(one["metadata"]["name"] for one in cluster.all(WORKLOADS)),

@@ -87,6 +87,7 @@ async def told_with(effects: list[Effect], share: float, seed: str, *, of_watche
     async with FakeCluster() as cluster:
         cluster.auditor.in_flight_s = 35.0  # a request may be answered that late
         cluster.auditor.slack_s = 70.0  # and one that was refused is tried again after such a pause
+        cluster.deadline_s = 600.0  # a gang that failed again and again waits up to five minutes
         Trouble(cluster, effects, share, Random(seed), of_watches=of_watches)
         return await Story(cluster).tell()
 
@@ -114,7 +115,7 @@ async def test_everything_may_go_wrong_at_once(seed: int, full: bool) -> None:
     for telling in range(12 if full else 1):
         rng = Random(f"{seed} {telling}")
         async with FakeCluster() as cluster:
-            cluster.auditor.in_flight_s, cluster.auditor.slack_s = 35.0, 70.0
+            cluster.auditor.in_flight_s, cluster.auditor.slack_s, cluster.deadline_s = 35.0, 70.0, 600.0
             for effects, of_watches in ((REQUESTS, False), (WATCHES, True)):
                 every = [effect for kind in effects.values() for effect in kind]
                 for effect in rng.sample(every, 6):
