@@ -74,6 +74,8 @@ class Intent:
     """Members have spread or affinity rules among themselves, so one is lifted after another."""
     held_back: frozenset[Uid] = frozenset()
     """Members that are nominated only once the earlier ones on their node are bound: see `Fits.held_back`."""
+    unjudged: tuple[str, ...] = ()
+    """What the planner has no rule for, to be told on the way."""
 
     @property
     def uids(self) -> tuple[Uid, ...]:
@@ -126,7 +128,7 @@ class Admission:
     async def _reserve(self) -> None:
         """Nominate every member, and wait until the watch shows it."""
         await self._nominate_all((pod, place) for pod, place in self._members() if not self._is_held_back(pod))
-        self.report(Reserved(len(self.intent.placements)))
+        self.report(Reserved(len(self.intent.placements), unjudged=self.intent.unjudged))
         self._check()
 
     async def _nominate_all(self, members: Iterable[tuple[Pod, Placement]]) -> None:
@@ -151,7 +153,7 @@ class Admission:
         reserved = (uid for uid in self.intent.uids if uid not in self.intent.held_back)
         since = max(self.cache.nominated_at(uid) for uid in reserved)
         if (rival := rival_of(self.cache, self.intent.placements, since)) is not None:
-            self.report(Reserved(len(self.intent.placements), str(rival)))
+            self.report(Reserved(len(self.intent.placements), str(rival), self.intent.unjudged))
             passage = await self.fence.passed(str(rival))
             if passage.answer is Answer.UNAVAILABLE:
                 raise _Ended(End.NO_FENCE, passage.message)
@@ -197,7 +199,7 @@ class Admission:
     async def _lift(self) -> None:
         """Remove our gate from all members."""
         members = [pod for pod, _ in self._members()]
-        self.report(Lifting(0, len(members)))
+        self.report(Lifting(0, len(members), self.intent.unjudged))
         self._check()
         self.cache.lifting(self.intent.uids)
         answers = await self._lift_all(members)

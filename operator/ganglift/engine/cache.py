@@ -93,7 +93,7 @@ class Cache:
         self._snapshot: Snapshot | None = None
         self._members: dict[Uid, tuple[Pod, Member]] = {}
         self._mounting = Mounting(self.books.ledger)
-        self.facts = Facts(self.books, self._mounting, listener, self._count_again)
+        self.facts = Facts(self.books, self._mounting, listener, self._count_again, self._has_pods_in)
         """What there is beside pods and nodes."""
         self._ordered_since = 0
 
@@ -263,6 +263,10 @@ class Cache:
         for key in sorted(groups):
             self._listener.group_changed(key)
         return groups
+
+    def _has_pods_in(self, namespace: str) -> bool:
+        """Whether pods in the namespace have a place or wait for one with a gang."""
+        return self.books.has_pods_in(namespace) or any(key.namespace == namespace for key in self._by_group)
 
     def _index(self, pod: Pod, old: Pod | None) -> None:
         if old is not None and old.group != pod.group and old.group is not None:

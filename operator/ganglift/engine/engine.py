@@ -40,7 +40,7 @@ from ganglift.engine.planning import ask
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.scheduler import SchedulerLease
-from ganglift.engine.settle import Repair, Situation, TakeBack, settle
+from ganglift.engine.settle import Repair, Situation, TakeBack, settle, shown
 from ganglift.engine.tasks import Tasks
 from ganglift.engine.timers import Timers
 from ganglift.engine.work import RESTARTED, GroupWork
@@ -305,7 +305,7 @@ class Engine:
         elif since is None:
             entry.unrepairable_since = monotonic
         if look.state.to_place == 0:
-            entry.outcome = Settling(look.state.scheduled, look.state.need, step.trouble)
+            entry.outcome = shown(look, situation, step)
         match step:
             case Repair():
                 entry.repaired_at = self.cache.books.version

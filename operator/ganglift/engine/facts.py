@@ -31,12 +31,17 @@ class FactsListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Keeps the ledger of the books. `count_again` takes a new look at pods, and returns their groups once told."""
+    """Keeps the ledger of the books.
+
+    `count_again` takes a new look at pods, and returns their groups once told; `has_pods` tells of a namespace whether
+    there are pods in it that rules can mean.
+    """
 
     books: Books
     mounting: Mounting
     listener: FactsListener
     count_again: Callable[[Iterable[Uid]], Iterable[Key]]
+    has_pods: Callable[[str], bool]
 
     def replace(self, kind: type[T], objects: Iterable[T]) -> None:
         """Take a full list of a kind."""
@@ -77,7 +82,7 @@ class Facts:
                     self.listener.capacity_grew()
             case Namespace():
                 has_moved = old is None or old is one or old.metadata.labels != one.metadata.labels
-                if has_moved and self.books.has_pods_in(one.name):
+                if has_moved and self.has_pods(one.name):
                     self.listener.capacity_grew()
             case _:
                 self.listener.capacity_grew()

@@ -14,13 +14,14 @@ from ganglift.api.pod import Pod
 from ganglift.base.ids import NodeName, Uid
 from ganglift.engine.look import Look, member_of
 from ganglift.gang.membership import lifted_at
-from ganglift.plan.check import still_fits
+from ganglift.gang.outcome import Settling
+from ganglift.plan.check import still_fits, unjudged
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
 from ganglift.plan.request import GroupRequest
 from ganglift.plan.snapshot import Snapshot
 from ganglift.plan.verdict import Fits, Verdict
-from ganglift.plan.words import words_of
+from ganglift.plan.words import unjudged_words, words_of
 
 REPAIR_GRACE_S = 1.0
 """How long no place for a refused member is borne: an end that is under way shows within this time."""
@@ -86,7 +87,8 @@ def settle(look: Look, situation: Situation) -> Step:
     """Return the next step for a partial gang, `look.is_partial`."""
     deadline = _begun(look, situation) + timedelta(seconds=look.group.spec.timeout_s)
     if situation.now >= deadline:
-        return TakeBack(f"no member was bound for {look.group.spec.timeout_s} s: {_trouble_of(look.membership.lifted)}")
+        words = f"no member was bound for {look.group.spec.timeout_s} s: {_trouble_of(look.membership.lifted)}"
+        return TakeBack("; ".join(filter(None, (words, unjudged_words(_unjudged(look, situation))))))
     placeless = [pod for pod in look.membership.lifted if was_refused(pod) and not _has_room(pod, situation)]
     if not placeless:
         return Wait(deadline)
@@ -100,6 +102,16 @@ def settle(look: Look, situation: Situation) -> Step:
     if situation.unrepairable_for_s >= REPAIR_GRACE_S:
         return TakeBack(f"{trouble}; there is no other place: {words_of(verdict)}")
     return Wait(deadline, trouble, is_without_place=True)
+
+
+def shown(look: Look, situation: Situation, step: Step) -> Settling:
+    """Return what the status says of a gang whose needed members are all lifted."""
+    return Settling(look.state.scheduled, look.state.need, step.trouble, _unjudged(look, situation))
+
+
+def _unjudged(look: Look, situation: Situation) -> tuple[str, ...]:
+    """Return what the planner had no rule for in the members that are still to be bound."""
+    return unjudged(situation.snapshot, map(member_of, look.membership.lifted))
 
 
 def _begun(look: Look, situation: Situation) -> datetime:

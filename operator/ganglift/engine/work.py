@@ -54,7 +54,7 @@ class GroupWork:
 
     async def admit(self, entry: Entry, fits: Fits) -> None:
         """Take a plan through reserve, confirm and lift; note how it ended."""
-        intent = Intent(entry.key, fits.placements, fits.in_sequence, fits.held_back)
+        intent = Intent(entry.key, fits.placements, fits.in_sequence, fits.held_back, fits.unjudged)
 
         def report(outcome: Outcome) -> None:
             entry.outcome = outcome
@@ -75,7 +75,7 @@ class GroupWork:
         if result.end is End.LIFTED:
             entry.losses = 0
             entry.refused.clear()
-            entry.outcome = Settling(0, len(fits.placements))
+            entry.outcome = Settling(0, len(fits.placements), unjudged=fits.unjudged)
             log.info("gang lifted", extra={"gang": str(entry.key), "members": len(fits.placements)})
             return
         if result.end is End.FORGOTTEN:

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from ganglift.gang.reasons import Reason
+from ganglift.plan.words import unjudged_words
 
 
 @dataclass(frozen=True)
@@ -40,18 +41,21 @@ class Unschedulable:
 
 @dataclass(frozen=True)
 class Reserved:
-    """`placed` members hold a place; `competitor` names the pod that a fence waits for, if any."""
+    """`placed` members hold a place; `competitor` names the pod that a fence waits for, if any.
+
+    `unjudged` is what the planner has no rule for, here as in the following steps: kube-scheduler may yet refuse.
+    """
 
     reason: ClassVar[Reason] = Reason.RESERVED
     placed: int
     competitor: str = ""
+    unjudged: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
         words = "1 member holds a place" if self.placed == 1 else f"{self.placed} members hold a place"
-        return (
-            f"{words}; a fence makes sure that {self.competitor} is not on its way there" if self.competitor else words
-        )
+        fence = f"a fence makes sure that {self.competitor} is not on its way there" if self.competitor else ""
+        return _and(words, fence, unjudged_words(self.unjudged))
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,11 @@ class Lifting:
     reason: ClassVar[Reason] = Reason.LIFTING
     lifted: int
     of: int
+    unjudged: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
-        return f"{self.lifted} of {self.of} {_members(self.of)} released"
+        return _and(f"{self.lifted} of {self.of} {_members(self.of)} released", unjudged_words(self.unjudged))
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,12 @@ class Settling:
     bound: int
     need: int
     trouble: str = ""
+    unjudged: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
         words = f"{self.bound} of {self.need} {_members(self.need)} bound"
-        return f"{words}: {self.trouble}" if self.trouble else words
+        return _and(f"{words}: {self.trouble}" if self.trouble else words, unjudged_words(self.unjudged))
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,10 @@ def listed(names: tuple[str, ...], most: int = 3) -> str:
     """Return names as a sentence takes them: the first few, and how many more there are."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _and(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def _members(count: int) -> str:

@@ -26,6 +26,7 @@ from ganglift.gang.state import Life
 from ganglift.gang.status import status_of
 from ganglift.offline.inventory import Inventory
 from ganglift.offline.kinds import LEDGER_KINDS
+from ganglift.plan.check import unjudged
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
 from ganglift.plan.snapshot import Snapshot
@@ -143,7 +144,8 @@ class Survey:
         if verdict is not None and not isinstance(verdict, Fits):
             outcome = Unschedulable(look.words_of(verdict))
         elif look.is_partial and outcome is None:
-            outcome = Settling(look.state.scheduled, look.state.need)
+            left_open = unjudged(self.snapshot, map(self._cache.member, look.membership.lifted))
+            outcome = Settling(look.state.scheduled, look.state.need, unjudged=left_open)
         status = status_of(look.group, look.state, outcome, _NOW, priority=look.priority)
         condition = condition_of(status.conditions, ConditionType.SCHEDULED)
         assert condition is not None, "every status has this condition"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ganglift.base.ids import NodeName, Uid
+from ganglift.plan.explain import unjudged_of
 from ganglift.plan.filters import causes_now
 from ganglift.plan.nodes import Mask
 from ganglift.plan.place import Ask, place
@@ -112,6 +113,11 @@ def could_use(
     room = Room(snapshot)
     room.release(ignoring)
     return bool((room.capacity(shape.demand)[wanted] > 0).any())
+
+
+def unjudged(snapshot: Snapshot, members: Iterable[Member]) -> tuple[str, ...]:
+    """Return what the planner has no rule for in these members, in words: kube-scheduler may refuse because of it."""
+    return unjudged_of(Room(snapshot), members)
 
 
 def _rows(snapshot: Snapshot, names: Iterable[NodeName]) -> Mask:

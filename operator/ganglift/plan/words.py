@@ -59,7 +59,7 @@ def words_of(verdict: Verdict) -> str:
     match verdict:
         case Fits():
             count = len(verdict.placements)
-            return _joined(f"{count} of {count} members fit", _unjudged(verdict.unjudged))
+            return _joined(f"{count} of {count} members fit", unjudged_words(verdict.unjudged))
         case Behind(blocker):
             return f"waits behind {blocker}, which does not fit yet (queue policy strict)"
         case DoesNotFit():
@@ -128,7 +128,7 @@ def hints_of(verdict: DoesNotFit) -> tuple[str, ...]:
         near_miss_words(*verdict.near_misses),
         f"{verdict.absent} more must exist" if verdict.absent else "",
         "" if verdict.proven else "a plan may exist that was not found in the work allowed",
-        _unjudged(verdict.unjudged),
+        unjudged_words(verdict.unjudged),
     )
     return tuple(filter(None, hints))
 
@@ -185,7 +185,8 @@ def _nodes(count: int) -> str:
     return "node" if count == 1 else "nodes"
 
 
-def _unjudged(unjudged: tuple[str, ...]) -> str:
+def unjudged_words(unjudged: tuple[str, ...]) -> str:
+    """Return what the planner has no rule for, empty if there is nothing."""
     return f"not judged: {'; '.join(unjudged)}" if unjudged else ""
 
 

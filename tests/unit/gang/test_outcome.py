@@ -17,6 +17,8 @@ from ganglift.gang.outcome import (
 )
 from ganglift.gang.reasons import Reason
 
+OPEN = ("resource claim imex",)
+
 
 @pytest.mark.parametrize(
     ("outcome", "reason", "message"),
@@ -34,9 +36,16 @@ from ganglift.gang.reasons import Reason
             "no fence against ns/x: no answer in 15 s",
         ),
         (LiftRefused("w-0", "denied"), Reason.LIFT_REFUSED, "removing the gate of pod w-0 was refused: denied"),
+        (Reserved(4, unjudged=OPEN), Reason.RESERVED, "4 members hold a place; not judged: resource claim imex"),
         (Lifting(2, 4), Reason.LIFTING, "2 of 4 members released"),
+        (Lifting(2, 4, OPEN), Reason.LIFTING, "2 of 4 members released; not judged: resource claim imex"),
         (Settling(3, 4), Reason.SETTLING, "3 of 4 members bound"),
         (Settling(0, 1, "w-0 was refused"), Reason.SETTLING, "0 of 1 member bound: w-0 was refused"),
+        (
+            Settling(0, 1, "w-0 was refused", OPEN),
+            Reason.SETTLING,
+            "0 of 1 member bound: w-0 was refused; not judged: resource claim imex",
+        ),
         (BackOff(at(60), "no room"), Reason.BACK_OFF, "no room; next attempt at 2026-11-30T12:01:00Z"),
         (
             Held(("n1", "n2"), at(0), "train"),

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from tests.builders import PodBuilder, books, gang, members, node, pod
 
+from ganglift.api.model import Object
 from ganglift.api.storage import BIND_COMPLETED, Claim, CsiNode, PersistentVolume, StorageClass
-from ganglift.base.ids import Key
+from ganglift.base.ids import Key, NodeName
 from ganglift.plan.books import Books
 from ganglift.plan.filters import check
 from ganglift.plan.plan import plan
@@ -37,7 +38,7 @@ def near(zone: str) -> dict[str, Any]:
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
 
 
-def cluster(*objects: Claim | PersistentVolume | StorageClass | CsiNode, pods: list[PodBuilder] | None = None) -> Books:
+def cluster(*objects: Object, pods: list[PodBuilder] | None = None) -> Books:
     """Two nodes in zones a and b, with everything of storage listed."""
     kept = books([node("a").zone("a"), node("b").zone("b")], pods)
     for one in objects:
@@ -48,7 +49,7 @@ def cluster(*objects: Claim | PersistentVolume | StorageClass | CsiNode, pods: l
 
 
 def refusals(kept: Books, name: str, who: PodBuilder = MOUNTS) -> list[str]:
-    return [cause_words(cause) for cause in check(kept.snapshot(), shape_of(who.made), node(name).made.name)]
+    return [cause_words(cause) for cause in check(kept.snapshot(), shape_of(who.made), NodeName(name))]
 
 
 def verdict(kept: Books, who: PodBuilder = MOUNTS, count: int = 1) -> Fits | DoesNotFit:
