@@ -298,6 +298,7 @@ class Engine:
             avoid=self._distrust.avoided(now) | entry.refused,
             unrepairable_for_s=monotonic - since if since is not None else 0.0,
             may_repair=entry.repaired_at != self.cache.books.version,
+            repairs=entry.repairs,
         )
         step = settle(look, situation)
         if not step.is_without_place:

@@ -1,11 +1,12 @@
 """What the engine remembers of a group beside the API. All of it may be lost: the next look makes it anew (I5)."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from ganglift.api.scheduling import PodGroup
-from ganglift.base.ids import Key, NodeName
+from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.engine.backoff import Backoff
 from ganglift.engine.look import Look
 from ganglift.gang.outcome import Outcome, Waiting
@@ -33,6 +34,8 @@ class Entry:
     """Admissions in a row that lost their room on the way."""
     refused: set[NodeName] = field(default_factory=set)
     """Nodes that members of the present attempt were refused on by kube-scheduler: no repair goes there."""
+    repairs: Counter[tuple[Uid, NodeName]] = field(default_factory=Counter)
+    """How often, in the present attempt, a member was nominated to a node after kube-scheduler had refused it."""
     unrepairable_since: float | None = None
     is_dropped: bool = False
     """The group is gone from the API; what is under way for it ends at its next check."""

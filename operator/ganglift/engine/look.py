@@ -20,7 +20,7 @@ from ganglift.gang.membership import (
 )
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
-from ganglift.gang.state import GangState, Life, gather, observe
+from ganglift.gang.state import GangState, Life, gather, leaving_words, observe
 from ganglift.plan.request import GroupRequest, Member
 from ganglift.plan.shape import shape_of
 from ganglift.plan.verdict import Verdict
@@ -107,9 +107,11 @@ class Look:
         """Return what a verdict says of this group.
 
         It is about the members that still want a place, so those that have one are told before it. Members that someone
-        else has nominated are named: each can go to one node only, which explains much.
+        else has nominated are named: each can go to one node only, which explains much. So are those that are being
+        deleted, since their room is not free before they are gone.
         """
-        return "; ".join(filter(None, (self._placed_words(), words_of(verdict), self._foreign_words())))
+        words = (self._placed_words(), words_of(verdict), self._foreign_words(), *leaving_words(self.membership))
+        return "; ".join(filter(None, words))
 
     def _placed_words(self) -> str:
         placed, more = self.state.need - self.state.to_place, self.state.to_place

@@ -6,7 +6,7 @@ room that fits in the newest snapshot, once for each state of the world, and nev
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -81,6 +81,8 @@ class Situation:
     """How long there has been no place for a refused member, 0 if there is one."""
     may_repair: bool
     """Whether the world has changed since the last repair."""
+    repairs: Mapping[tuple[Uid, NodeName], int] = field(default_factory=dict)
+    """How often a member was nominated to a node by a repair."""
 
 
 def settle(look: Look, situation: Situation) -> Step:
@@ -95,7 +97,7 @@ def settle(look: Look, situation: Situation) -> Step:
     trouble = _trouble_of(placeless)
     if not situation.may_repair:
         return Wait(deadline, trouble)  # the place found last time stands until the world changes
-    refused = frozenset(NodeName(situation.planned[pod.uid]) for pod in placeless if pod.uid in situation.planned)
+    refused = frozenset(node for pod in placeless if (node := _refused_by(pod, situation)))
     verdict = _place_again(look, placeless, refused, situation)
     if isinstance(verdict, Fits):
         return Repair({place.uid: place.node for place in verdict.placements}, refused, trouble)
@@ -138,6 +140,18 @@ def _has_room(pod: Pod, situation: Situation) -> bool:
     if pod.nominated != situation.planned.get(pod.uid, pod.nominated):
         return True
     return not still_fits(situation.snapshot, [(member_of(pod), NodeName(pod.nominated))])
+
+
+def _refused_by(pod: Pod, situation: Situation) -> NodeName | None:
+    """Return the node that turned the member away, None where that is not known.
+
+    A repair's nomination may be wiped by what kube-scheduler had decided before it saw it (kubernetes#140177): where
+    the node still has room, that counts as a refusal from the second time on.
+    """
+    node = situation.planned.get(pod.uid)
+    if node is None or pod.nominated or situation.repairs.get((pod.uid, node), 0) != 1:
+        return node
+    return node if still_fits(situation.snapshot, [(member_of(pod), node)]) else None
 
 
 def _place_again(

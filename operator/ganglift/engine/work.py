@@ -75,6 +75,7 @@ class GroupWork:
         if result.end is End.LIFTED:
             entry.losses = 0
             entry.refused.clear()
+            entry.repairs.clear()
             entry.outcome = Settling(0, len(fits.placements), unjudged=fits.unjudged)
             log.info("gang lifted", extra={"gang": str(entry.key), "members": len(fits.placements)})
             return
@@ -114,6 +115,7 @@ class GroupWork:
     async def repair(self, entry: Entry, step: Repair) -> None:
         """Nominate lifted members without a place to other nodes."""
         entry.refused |= step.refused
+        entry.repairs.update(step.places.items())
 
         async def nominate_one(pod: Pod) -> None:
             node = step.places[pod.uid]

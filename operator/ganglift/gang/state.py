@@ -234,7 +234,7 @@ def _missing_words(group: PodGroup, membership: Membership, state: GangState) ->
         words += f", {state.succeeded} more have succeeded"
     notes = [
         *(_child_words(group) if state.awaits_child else ()),
-        *(_leaving_words(membership)),
+        *(leaving_words(membership)),
         *(stranger.message for stranger in membership.strangers[:1]),
         *filter(None, [pattern_of(membership.live, state.need)]),
     ]
@@ -248,7 +248,10 @@ def _child_words(group: PodGroup) -> tuple[str, ...]:
     return (f"its batch/v1 Job is not there: see the conditions of {name}",)
 
 
-def _leaving_words(membership: Membership) -> tuple[str, ...]:
-    """Name deleting pods that hold their place: with podReplacementPolicy Failed no other comes before they go."""
+def leaving_words(membership: Membership) -> tuple[str, ...]:
+    """Name deleting pods that hold their place: with podReplacementPolicy Failed no other comes before they go.
+
+    On a node that is away that never happens by itself: someone has to delete such a pod with force.
+    """
     leaving = [f"{pod.name} on {pod.spec.node_name}" for pod in membership.leaving if pod.is_bound]
     return (f"being deleted: {listed(tuple(leaving))}",) if leaving else ()

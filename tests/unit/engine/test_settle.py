@@ -102,6 +102,21 @@ def test_the_node_that_has_just_refused_a_member_is_not_tried_again() -> None:
     assert found.is_without_place
 
 
+@pytest.mark.parametrize(("times", "node"), [(1, "n1"), (2, "n3")])
+def test_r35_a_repair_that_was_wiped_is_made_again_where_there_is_room_but_once(times: int, node: str) -> None:
+    at_n1 = {Uid("uid-a"): NodeName("n1")}
+    pods = (refused(lifted("a")), bound("b", "n2"))
+    repairs = {(Uid("uid-a"), NodeName("n1")): times}
+    assert places(step(*pods, planned=at_n1, repairs=repairs)) == {"uid-a": node}
+
+
+def test_r35_a_repair_whose_room_is_taken_is_made_elsewhere() -> None:
+    at_n1 = {Uid("uid-a"): NodeName("n1")}
+    pods = (refused(lifted("a")), bound("b", "n2"), pod("thief").gpu(1).on("n1"))
+    repairs = {(Uid("uid-a"), NodeName("n1")): 1}
+    assert places(step(*pods, planned=at_n1, repairs=repairs)) == {"uid-a": "n3"}
+
+
 def test_nodes_that_are_avoided_are_not_tried() -> None:
     found = step(refused(lifted("a")), bound("b", "n2"), avoid=frozenset({NodeName("n1")}))
     assert places(found) == {"uid-a": "n3"}
