@@ -52,6 +52,7 @@ async def end(task: asyncio.Future[Any]) -> None:
         await task
 
 
+@pytest.mark.unaudited(reason="the API server is killed")
 async def test_an_informer_outlives_the_api_server(cluster: Cluster, server: Server) -> None:
     sink = Memory()
     informer = Informer(

@@ -172,7 +172,7 @@ class Auditor:
         if key is None or not groups:
             self._find(f"I1: {name} was lifted and its group does not exist")
             return
-        if all(child_uid(group) and controller_of(pod) != child_uid(group) for group in groups):
+        if any(child_uid(group) and controller_of(pod) != child_uid(group) for group in groups):
             return  # not a member: what may become of it is another matter
         if not any(is_live(version) for version in self._pods.lately(uid_of(pod), at - self.in_flight_s)):
             self._find(f"I1: {name} was lifted although it was leaving")

@@ -121,6 +121,14 @@ def test_a_lift_in_a_group_that_is_not_there_is_found(stream: Stream) -> None:
     assert stream.rules == ["I1"]
 
 
+def test_a_pod_that_turned_out_a_moment_ago_to_be_no_member_is_another_matter(stream: Stream) -> None:
+    stream.pod("a")
+    stream.pass_time(5)
+    stream.group(childUID="uid-job")
+    stream.pod("a", gates=())
+    assert stream.auditor.findings == []
+
+
 def test_a_lift_of_a_pod_that_is_leaving_is_found(stream: Stream) -> None:
     stream.pod("a", at="n1", deletionTimestamp="2026-11-30T12:00:00Z")
     stream.pass_time(5)
