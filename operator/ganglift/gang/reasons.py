@@ -200,6 +200,13 @@ class Reason(StrEnum):
         "before and without the others. It counts as a member. Put the gate into the template beside the label.",
         True,
     )
+    MEMBERS_REPLACED = (
+        "MembersReplaced",
+        "Something deletes the gang's pods while they wait behind the gate, again and again, and their owner makes "
+        "them anew. The gang keeps its place in the queue, which goes by the age of the group, and can't start while that "
+        "goes on: have whatever cleans up waiting pods leave those with the gate alone.",
+        True,
+    )
     GROUP_MISSING = (
         "GroupMissing",
         "A pod carries the label of a PodGroup that does not exist in its namespace, so it waits. Create the PodGroup "

@@ -46,6 +46,12 @@ def remarks_of(
     return tuple(remarks)
 
 
+def replaced_members(group: PodGroup, times: int) -> Announce:
+    """Return what to say of a gang whose gated members were all deleted and made anew so many times."""
+    message = f"x{times}: the gated members were deleted and made anew; the gang keeps its place in the queue"
+    return _about_group(group, Reason.MEMBERS_REPLACED, message)
+
+
 def lost_pods(pods: Iterable[Pod], groups: Collection[Key], now: datetime) -> tuple[Announce, ...]:
     """Return what to tell pods that bear our gate and whose group does not exist after a minute, or that name none."""
     long_ago = now - timedelta(seconds=LOST_AFTER_S)

@@ -60,7 +60,7 @@ def running_on(cluster: FakeCluster) -> set[str]:
 
 async def test_r20_gated_pods_made_anew_again_and_again_keep_their_groups_place(cluster: FakeCluster) -> None:
     cluster.nodes(1)
-    cluster.operator()
+    operator = cluster.operator()
     for name in ("older", "later"):
         cluster.add(podgroup(name, 2), *pods(name, 2))
         await asyncio.sleep(1.5)
@@ -73,6 +73,10 @@ async def test_r20_gated_pods_made_anew_again_and_again_keep_their_groups_place(
             cluster.add(*pods(name, 2, first=2 * generation))
         await asyncio.sleep(60)
     assert len(cluster.core.writes) - before <= 5 * 10
+    said = [
+        message.partition(":")[0] for name, reason, message in operator.announcer.said if reason == "MembersReplaced"
+    ]
+    assert sorted(said) == ["x2", "x2", "x4", "x4"]
     cluster.add(node("n2"))
     await cluster.until(lambda: cluster.bound("older") == 2, within_s=2)
     assert cluster.count("later", gated=True) == 2

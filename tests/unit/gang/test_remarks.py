@@ -9,7 +9,7 @@ from tests.kinds import batch_job, podgroup
 from ganglift.api.names import COMPLETION_INDEX, LIFTED_AT
 from ganglift.base.ids import Key
 from ganglift.gang.membership import members_of
-from ganglift.gang.remarks import lost_pods, remarks_of
+from ganglift.gang.remarks import lost_pods, remarks_of, replaced_members
 
 GROUP = podgroup("g").gang(2)
 CHILD = batch_job("train").child_of("train").labelled("g").indexed(1)
@@ -44,6 +44,12 @@ def test_a_min_count_that_the_job_can_not_reach_is_told(parallelism: int, words:
     child = CHILD.spec(parallelism=parallelism).made
     remarks = remarks_of(GROUP.made, members_of(GROUP.made, [], child), {}, child)
     assert [remark.message for remark in remarks] == words
+
+
+def test_a_gang_whose_waiting_members_are_replaced_is_told_how_often() -> None:
+    remark = replaced_members(GROUP.made, 4)
+    assert (remark.reason, remark.is_warning) == ("MembersReplaced", True)
+    assert remark.message.startswith("x4: the gated members were deleted and made anew")
 
 
 def test_strangers_that_wait_are_named() -> None:
