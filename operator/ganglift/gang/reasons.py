@@ -203,8 +203,8 @@ class Reason(StrEnum):
     MEMBERS_REPLACED = (
         "MembersReplaced",
         "Something deletes the gang's pods while they wait behind the gate, again and again, and their owner makes "
-        "them anew. The gang keeps its place in the queue, which goes by the age of the group, and can't start while that "
-        "goes on: have whatever cleans up waiting pods leave those with the gate alone.",
+        "them anew. The gang keeps its place in the queue, which goes by the age of the group, and can't start while "
+        "that goes on: have whatever cleans up waiting pods leave those with the gate alone.",
         True,
     )
     GROUP_MISSING = (
