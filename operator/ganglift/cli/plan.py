@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,8 @@ from ganglift.cli.snapshot import Context, Kubeconfig
 from ganglift.plan.queue import Policy
 
 if TYPE_CHECKING:
+    from ganglift.base.ids import Key
+    from ganglift.offline.inventory import Inventory
     from ganglift.offline.outlook import Outlook, Survey
 
 _ENDLESS = 10_000
@@ -72,26 +74,35 @@ def plan(
     Exit codes: 0 all fit, 3 some do not fit, 1 something is wrong with the input, 2 wrong usage.
     """
     from ganglift.cli.live import look
-    from ganglift.cli.playground import crd_directories
-    from ganglift.offline.expansion import expand
-    from ganglift.offline.loading import load, without_collection
-    from ganglift.offline.outlook import Survey
-    from ganglift.offline.schema import read_schemas
+    from ganglift.offline.loading import without_collection
 
     with without_collection():
         is_live = live or kubeconfig is not None or context is not None
         cluster = look(kubeconfig, context) if is_live else None
-        inventory = load(map(_read, files or ()), namespace, cluster)
-        if not inventory.shows_cluster:
-            raise NoCluster
-        concerned = expand(inventory, read_schemas(crd_directories()))
-        survey = Survey(inventory, queue_policy)
+        survey, inventory, concerned = surveyed(files or (), namespace, queue_policy, cluster)
         if everything:
             chosen = tuple(survey.outlooks.values())
         else:
             chosen = survey.of(concerned) if inventory.asked else survey.waiting()
         _show(survey, chosen, tuple(inventory.notes), output)
     raise typer.Exit(0 if all(outlook.result.is_well for outlook in chosen) else DOES_NOT_FIT)
+
+
+def surveyed(
+    files: Iterable[str], namespace: str, policy: Policy, cluster: "Inventory | None"
+) -> "tuple[Survey, Inventory, Collection[Key]]":
+    """Return what is planned of files and cluster together, what they hold, and the gangs of the files' manifests."""
+    from ganglift.cli.playground import crd_directories
+    from ganglift.offline.expansion import expand
+    from ganglift.offline.loading import load
+    from ganglift.offline.outlook import Survey
+    from ganglift.offline.schema import read_schemas
+
+    inventory = load(map(_read, files), namespace, cluster)
+    if not inventory.shows_cluster:
+        raise NoCluster
+    concerned = expand(inventory, read_schemas(crd_directories()))
+    return Survey(inventory, policy), inventory, concerned
 
 
 def _read(name: str) -> tuple[str, bytes]:
@@ -128,10 +139,10 @@ def _print_table(chosen: "Sequence[Outlook]", *, is_wide: bool) -> None:
         state = outlook.look.state
         where = where_or_why(outlook, most_nodes=None if is_wide else NODES_SHOWN)
         table.add_row(str(outlook.key), f"{state.need} of {state.members}", outlook.result.value, where)
-    _print(table)
+    print_table(table)
 
 
-def _print(table: Table) -> None:
+def print_table(table: Table) -> None:
     """Print a table as wide as the terminal, or as wide as it is where nobody watches."""
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -17,6 +17,7 @@ look, and a slow sweep looks without one.
 import asyncio
 import logging
 import random
+from collections.abc import Mapping
 from typing import NoReturn
 
 from ganglift.api.job import BatchJob
@@ -37,6 +38,7 @@ from ganglift.engine.jobs import Jobs
 from ganglift.engine.look import Look, look_at
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.planning import ask
+from ganglift.engine.queue import Queue, show_places
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.scheduler import SchedulerLease
@@ -49,7 +51,7 @@ from ganglift.gang.split import base_of
 from ganglift.gang.takeback import leftovers
 from ganglift.plan.queue import Policy
 from ganglift.plan.request import GroupRequest
-from ganglift.plan.verdict import Fits, Placement
+from ganglift.plan.verdict import Fits, Placement, PlanResult
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +79,7 @@ class Engine:
         self._clock = clock
         self._rng = rng or random.Random()
         self._distrust = Distrust(settings.node_avoid)
-        self._policy = Policy(settings.queue_policy)
+        self._queue = Queue(Policy(settings.queue_policy), self.cache.books.ledger)
         self._remarks = Remarks(executor, self.classes)
         self._report = Report(executor, clock, self.classes, self._later)
         self._work = GroupWork(
@@ -173,6 +175,8 @@ class Engine:
             if not parts:
                 self._parts.pop(base, None)
             self._housekeeping.tidy_soon()
+            if self._queue.is_strict(self._queue.exceptions()):
+                self.room_returned()  # others may have waited behind it
 
     def set_job(self, job: BatchJob) -> None:
         """Take a batch/v1 Job whose pods bear a group's label."""
@@ -232,7 +236,9 @@ class Engine:
         waiting = self._waiting(grew)
         if waiting:
             await self._plan(waiting)
-        for entry in {entry.key: entry for entry in (*due, *waiting)}.values():
+        concerned = {entry.key: entry for entry in (*due, *waiting)}.values()
+        show_places(concerned, self.entries.values())
+        for entry in concerned:
             with self._tasks.blaming(entry):
                 self._finish(entry)
 
@@ -336,7 +342,7 @@ class Engine:
         now = self._clock.monotonic()
         ready = [entry for entry in self.entries.values() if entry.is_ready and not entry.waits_s(now)]
         due = [entry for entry in ready if grew or entry.wants_plan]
-        return ready if due and self._policy is Policy.STRICT else due
+        return ready if due and self._queue.is_strict(self._queue.exceptions()) else due
 
     async def _plan(self, waiting: list[Entry]) -> None:
         """Ask the planner about all of these at once, and start those that fit."""
@@ -348,7 +354,11 @@ class Engine:
             with self._tasks.blaming(entry):
                 requests += [entry.look.request(self.cache.member, avoided)] if entry.look is not None else []
         snapshot, blaming = self.cache.snapshot(), lambda key: self._tasks.blaming(by_key[key])
-        result = await ask(snapshot, requests, self._policy, blaming)
+        result = await ask(snapshot, requests, self._queue.default, self._queue.exceptions(), blaming)
+        self._start_and_tell(by_key, result)
+
+    def _start_and_tell(self, by_key: Mapping[Key, Entry], result: PlanResult) -> None:
+        """Start the admission of those that fit; say of the others why not."""
         for key, verdict in result.verdicts.items():
             entry = by_key[key]
             if entry.is_dropped or entry.is_busy:
@@ -356,7 +366,7 @@ class Engine:
             if isinstance(verdict, Fits):
                 self._admit(entry, verdict if verdict.placements else self._beyond_need(result.extras.get(key, ())))
             elif entry.look is not None:
-                entry.outcome = Unschedulable(entry.look.words_of(verdict))
+                entry.outcome = self._queue.unschedulable(entry, entry.look.words_of(verdict))
 
     def _beyond_need(self, placements: tuple[Placement, ...]) -> Fits:
         """Return places for members beyond need as a plan of their own."""

@@ -53,6 +53,18 @@ class Entry:
         """Whether to ask the planner: enough members wait behind the gate, or more than need where it is met."""
         return self.look is not None and not self.is_busy and self.look.is_ready
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the gang has all that it needs, or is about to."""
+        return self.look is None or self.look.state.is_whole or self.is_busy
+
+    @property
+    def queue_order(self) -> tuple[int, int, Uid]:
+        """Sorts what waits as the planner does."""
+        made = self.group.metadata.creation_timestamp
+        priority = self.look.priority if self.look is not None else 0
+        return -priority, int(made.timestamp()) if made else 0, self.group.uid
+
     def take(self, group: PodGroup) -> None:
         """Take the group as the API has it, unless a later version is known: watch, reads and writes race."""
         if group.uid != self.group.uid or _version_of(group) < _version_of(self.group):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from ganglift.api.model import Object
+from ganglift.api.names import QUEUE_POLICY
 from ganglift.api.storage import Claim, ClaimRef, Namespace, PersistentVolume, StorageClass, VolumeSpec
 from ganglift.base.ids import Key, Uid
 from ganglift.engine.mounting import Mounting
@@ -82,7 +83,8 @@ class Facts:
                     self.listener.capacity_grew()
             case Namespace():
                 has_moved = old is None or old is one or old.metadata.labels != one.metadata.labels
-                if has_moved and self.has_pods(one.name):
+                has_policy = _policy_of(one) != (_policy_of(old) if old is not None and old is not one else "")
+                if has_policy or (has_moved and self.has_pods(one.name)):
                     self.listener.capacity_grew()
             case _:
                 self.listener.capacity_grew()
@@ -92,3 +94,7 @@ class Facts:
         if claim.is_fully_bound and not was_bound:
             for key in groups:
                 self.listener.claim_bound(key)
+
+
+def _policy_of(namespace: Object) -> str:
+    return namespace.metadata.annotations.get(QUEUE_POLICY, "")

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from ganglift.base.ids import Key
 from ganglift.plan.plan import plan
-from ganglift.plan.queue import Policy
+from ganglift.plan.queue import Exceptions, Policy
 from ganglift.plan.request import GroupRequest
 from ganglift.plan.snapshot import Snapshot
 from ganglift.plan.verdict import PlanResult
@@ -19,6 +19,7 @@ async def ask(
     snapshot: Snapshot,
     requests: Sequence[GroupRequest],
     policy: Policy,
+    exceptions: Exceptions,
     blaming: Callable[[Key], AbstractContextManager[None]],
 ) -> PlanResult:
     """Return the plan of all these groups.
@@ -26,7 +27,7 @@ async def ask(
     Where the planner breaks because of one of them, that one is left out: `blaming` puts it down to the group.
     """
     try:
-        return await asyncio.to_thread(plan, snapshot, requests, policy)
+        return await asyncio.to_thread(plan, snapshot, requests, policy, exceptions)
     except Exception:
         log.exception("these groups could not be planned together, each is tried by itself")
     sound: list[GroupRequest] = []
@@ -34,4 +35,4 @@ async def ask(
         with blaming(request.key):
             await asyncio.to_thread(plan, snapshot, [request], policy)
             sound.append(request)
-    return await asyncio.to_thread(plan, snapshot, sound, policy)
+    return await asyncio.to_thread(plan, snapshot, sound, policy, exceptions)

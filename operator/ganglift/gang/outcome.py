@@ -31,12 +31,32 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A place in the queue, from 1, of all that wait for room; `ahead` names the nearest of those before it."""
+
+    number: int
+    of: int
+    ahead: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.ahead:
+            return f"first of {self.of} in the queue"
+        more = self.number - 1 - len(self.ahead)
+        rest = f" and {more} more" if more else ""
+        return f"place {self.number} of {self.of} in the queue, behind {', '.join(self.ahead)}{rest}"
+
+
+@dataclass(frozen=True)
 class Unschedulable:
-    """The plan says no; `message` is the verdict in words (plan.words), `position` the place in the queue from 1."""
+    """The plan says no; `words` are those of the verdict (plan.words), `place` is there where others wait as well."""
 
     reason: ClassVar[Reason] = Reason.UNSCHEDULABLE
-    message: str
-    position: int | None = None
+    words: str
+    place: Place | None = None
+
+    @property
+    def message(self) -> str:
+        return self.words if self.place is None else f"{self.words}; {self.place}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from ganglift.api.job import BatchJob
 from ganglift.api.model import condition_of
+from ganglift.api.names import QUEUE_POLICY
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup, Workload
@@ -28,7 +29,7 @@ from ganglift.offline.inventory import Inventory
 from ganglift.offline.kinds import LEDGER_KINDS
 from ganglift.plan.check import unjudged
 from ganglift.plan.plan import plan
-from ganglift.plan.queue import Policy
+from ganglift.plan.queue import Policy, policies
 from ganglift.plan.snapshot import Snapshot
 from ganglift.plan.verdict import Fits, Placement, PlanResult, Verdict
 
@@ -96,7 +97,10 @@ class Unheard:
 
 
 class Survey:
-    """All groups of an inventory. `snapshot` is what they were planned on, `order` their keys as they queue."""
+    """All groups of an inventory, planned on `snapshot`.
+
+    `exceptions` are the policies of namespaces that have their own, `wrong_policies` what others ask for in vain.
+    """
 
     def __init__(self, inventory: Inventory, policy: Policy = Policy.BACKFILL) -> None:
         self._inventory = inventory
@@ -107,7 +111,9 @@ class Survey:
         self.snapshot: Snapshot = self._cache.snapshot()
         looks = {group.key: self._look(group) for group in inventory.all(PodGroup)}
         requests = [look.request(self._cache.member, frozenset()) for look in looks.values() if look.is_ready]
-        self.planned: PlanResult = plan(self.snapshot, requests, policy)
+        known, self.wrong_policies = policies(self._cache.books.ledger.asked_of_namespaces(QUEUE_POLICY))
+        self.policy, self.exceptions = policy, known
+        self.planned: PlanResult = plan(self.snapshot, requests, policy, known)
         order = dict.fromkeys((*self.planned.verdicts, *sorted(looks)))
         self.outlooks: Mapping[Key, Outlook] = {key: self._outlook(looks[key]) for key in order}
 

@@ -101,6 +101,11 @@ class Ledger:
         found = self._objects[Namespace].values()
         return {one.name: implied_labels(one.name) | one.metadata.labels for one in found}
 
+    def asked_of_namespaces(self, annotation: str) -> dict[str, str]:
+        """Return the value of the annotation by the names of the namespaces that have it."""
+        notes = ((one.name, one.metadata.annotations.get(annotation)) for one in self._objects[Namespace].values())
+        return {name: value for name, value in notes if value is not None}
+
     def device_resources(self) -> frozenset[str]:
         """Return the extended resources that some device class serves."""
         classes = cast("Iterable[DeviceClass]", self._objects[DeviceClass].values())

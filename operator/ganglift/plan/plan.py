@@ -13,7 +13,7 @@ from itertools import groupby
 
 from ganglift.base.ids import Key
 from ganglift.plan.fit import fit, usable_nodes
-from ganglift.plan.queue import Policy, in_order
+from ganglift.plan.queue import NO_EXCEPTIONS, Exceptions, Line, Policy, in_order
 from ganglift.plan.request import GroupRequest
 from ganglift.plan.room import Room
 from ganglift.plan.snapshot import Snapshot, Standing
@@ -21,21 +21,29 @@ from ganglift.plan.topology import pins_of, place_together
 from ganglift.plan.verdict import Behind, Fits, Placement, PlanResult, Verdict
 
 
-def plan(snapshot: Snapshot, groups: Iterable[GroupRequest], policy: Policy = Policy.BACKFILL) -> PlanResult:
+def plan(
+    snapshot: Snapshot,
+    groups: Iterable[GroupRequest],
+    policy: Policy = Policy.BACKFILL,
+    exceptions: Exceptions = NO_EXCEPTIONS,
+) -> PlanResult:
     """Return a verdict for each group, in queue order, and places for members beyond need where there is room."""
     queue = in_order(groups)
     room = Room(snapshot)
     verdicts: dict[Key, Verdict] = {}
+    line = Line(policy, exceptions)
     for group in _with_reservations_by_priority(room, queue):
-        verdicts[group.key] = _next(room, group, verdicts, policy)
+        verdicts[group.key] = _next(room, group, line)
     extras = {group.key: placed for group in queue if (placed := _extras(room, group, verdicts[group.key]))}
     return PlanResult(verdicts, extras)
 
 
-def _next(room: Room, group: GroupRequest, verdicts: dict[Key, Verdict], policy: Policy) -> Verdict:
-    if policy is Policy.STRICT and (blocker := next((k for k, v in verdicts.items() if not isinstance(v, Fits)), None)):
-        return Behind(blocker)
-    return fit(room, group)
+def _next(room: Room, group: GroupRequest, line: Line) -> Verdict:
+    blocker = line.blocker(group.key)
+    verdict = Behind(blocker) if blocker is not None else fit(room, group)
+    if not isinstance(verdict, Fits):
+        line.failed(group.key)
+    return verdict
 
 
 def _with_reservations_by_priority(room: Room, queue: Sequence[GroupRequest]) -> Iterable[GroupRequest]:

@@ -1,5 +1,7 @@
 """The plan of waiting gangs, over the rules of single nodes."""
 
+from dataclasses import replace
+
 from tests.builders import books, gang, members, node, node_names, pod
 
 from ganglift.base.ids import Key
@@ -44,6 +46,30 @@ def test_a_smaller_gang_passes_a_bigger_one_by_default_and_waits_under_strict() 
     groups = [gang("big", members(3, WORKER, "big")), gang("small", members(2, WORKER, "small"), created=1)]
     assert isinstance(plan(snapshot, groups).verdicts[key("small")], Fits)
     assert plan(snapshot, groups, Policy.STRICT).verdicts[key("small")] == Behind(key("big"))
+
+
+def test_a_namespace_that_asks_for_strict_waits_for_its_own_first_alone() -> None:
+    snapshot = books([node("n").gpus(3)]).snapshot()
+    groups = [
+        gang("big", members(4, WORKER, "big")),
+        gang("small", members(1, WORKER, "small"), created=1),
+        replace(gang("other", members(1, WORKER, "other"), created=2), key=Key("elsewhere", "other")),
+    ]
+    verdicts = plan(snapshot, groups, exceptions={"default": Policy.STRICT}).verdicts
+    assert verdicts[key("small")] == Behind(key("big"))
+    assert isinstance(verdicts[Key("elsewhere", "other")], Fits)
+
+
+def test_a_namespace_that_asks_for_backfill_passes_in_a_strict_cluster() -> None:
+    snapshot = books([node("n").gpus(3)]).snapshot()
+    groups = [
+        gang("big", members(4, WORKER, "big")),
+        gang("small", members(1, WORKER, "small"), created=1),
+        replace(gang("other", members(1, WORKER, "other"), created=2), key=Key("elsewhere", "other")),
+    ]
+    verdicts = plan(snapshot, groups, Policy.STRICT, {"elsewhere": Policy.BACKFILL}).verdicts
+    assert verdicts[key("small")] == Behind(key("big"))
+    assert isinstance(verdicts[Key("elsewhere", "other")], Fits)
 
 
 def test_members_beyond_need_are_placed_after_all_gangs() -> None:
