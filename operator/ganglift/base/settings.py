@@ -57,7 +57,9 @@ class Settings(BaseModel):
     backoff_max: Seconds = Field(
         300.0, validate_default=True, description="Longest wait of a gang whose start failed; not below the first."
     )
-    node_avoid: Seconds = Field(600.0, description="How long a node that refused a member is not chosen for its gang.")
+    node_avoid: Seconds = Field(
+        600.0, description="How long a node that refused two members, or was lost with one, is not chosen for gangs."
+    )
     qps: float = Field(200.0, gt=0, allow_inf_nan=False, description="Sustained writes per second to the API server.")
     sweep_interval: Seconds = Field(10.0, gt=0, description="How often everything is looked at again without an event.")
     leader_elect: bool = Field(
