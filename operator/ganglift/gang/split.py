@@ -7,6 +7,7 @@ belongs to the one of its value. Labels of pods are not touched.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ganglift.api.names import FULL_NAME, GROUP_BY, PART_OF, PART_VALUE, SCHEDULING_API
 from ganglift.api.pod import Pod
@@ -22,19 +23,28 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 
 def is_split(group: PodGroup) -> bool:
     """Whether the pods that bear the group's label belong to parts of it."""
-    return GROUP_BY in group.metadata.annotations and PART_OF not in group.metadata.annotations
+    return GROUP_BY in group.metadata.annotations and not is_part(group)
+
+
+def is_part(group: PodGroup) -> bool:
+    """Whether it is one that a split made. A copy under another name is none: no two groups claim the same pods."""
+    notes, owner = group.metadata.annotations, group.controller
+    if PART_OF not in notes or owner is None or (owner.api_version, owner.kind) != (SCHEDULING_API, "PodGroup"):
+        return False
+    return owner.name == notes[PART_OF] and group.name in part_names(owner.name, notes.get(PART_VALUE, ""))
 
 
 def base_of(group: PodGroup) -> Key:
     """Return the group whose label the pods of this one bear: itself, or the one that it is a part of."""
-    return Key(group.metadata.namespace, group.metadata.annotations.get(PART_OF, group.name))
+    name = group.metadata.annotations[PART_OF] if is_part(group) else group.name
+    return Key(group.metadata.namespace, name)
 
 
 def belongs(pod: Pod, group: PodGroup) -> bool:
     """Whether a pod is one of the group's, by namespace and labels; the pods of a split group are its parts'."""
     if pod.group != base_of(group):
         return False
-    if PART_OF in group.metadata.annotations:
+    if is_part(group):
         return value_of(pod, group) == group.metadata.annotations.get(PART_VALUE)
     return not is_split(group) or not value_of(pod, group)
 
@@ -44,13 +54,14 @@ def value_of(pod: Pod, group: PodGroup) -> str:
     return pod.metadata.labels.get(group.metadata.annotations.get(GROUP_BY, ""), "")
 
 
-def part_names(group: PodGroup, value: str) -> tuple[str, str]:
-    """Return the names that the part for a value may have; the second where the first is taken."""
+@lru_cache(maxsize=4096)
+def part_names(group: str, value: str) -> tuple[str, str]:
+    """Return the names that the part of a group for a value may have; the second where the first is taken."""
     word = _NOT_IN_NAMES.sub("-", value.lower()).strip("-")
     if word != value:
         # Values that make the same word are told apart by a hash of what they are.
-        word = f"{word}-{hashed(f'{group.name}-{value}')[-6:]}"
-    return group_names(group.name, word)
+        word = f"{word}-{hashed(f'{group}-{value}')[-6:]}"
+    return group_names(group, word)
 
 
 def parts_step(group: PodGroup, pods: Iterable[Pod], groups: Iterable[PodGroup]) -> Step:
@@ -65,7 +76,7 @@ def parts_step(group: PodGroup, pods: Iterable[Pod], groups: Iterable[PodGroup])
     )
     actions: list[Action] = []
     for value in values:
-        name, claim = _free(group, part_names(group, value), by_name)
+        name, claim = _free(group, part_names(group.name, value), by_name)
         if claim is Claim.FREE:
             actions.append(Create(Kind.POD_GROUP, _part_body(group, template, name, value)))
         elif claim is Claim.OURS and (patch := carry_over(by_name[name], template)) is not None:

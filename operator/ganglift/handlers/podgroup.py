@@ -20,5 +20,5 @@ async def reconcile_group(world: World, key: Key) -> None:
     world.loop.set_obstacle(key, missing_workload(group, workload) or world.shortages.get(key))
     if is_split(group):
         pods = world.loop.pods_of(key)
-        names = [name for pod in pods for name in part_names(group, value_of(pod, group))]
+        names = [name for pod in pods for name in part_names(group.name, value_of(pod, group))]
         await world.carry_out(parts_step(group, pods, world.groups_near(key, names)).actions)

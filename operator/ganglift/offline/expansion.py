@@ -240,7 +240,7 @@ class _Expansion:
         if group is None or not is_split(group):
             return
         pods = [pod for pod in self._inventory.all(Pod) if pod.group == key]
-        names = tuple(name for pod in pods for name in part_names(group, value_of(pod, group)))
+        names = tuple(name for pod in pods for name in part_names(group.name, value_of(pod, group)))
         self._settle(lambda: parts_step(group, pods, self._near(key, names).values()))
 
 

@@ -87,15 +87,26 @@ def test_a_part_is_not_split_again() -> None:
 
 @pytest.mark.parametrize("value", ["0", "Upper_Case.9", "x" * 63, "a.b"])
 def test_names_of_parts_are_valid_names(value: str) -> None:
-    names = part_names(BASE.made, value)
+    names = part_names("lws", value)
     assert all(len(name) <= 63 and name == name.lower() and "_" not in name for name in names)
 
 
 def test_values_that_look_alike_as_names_get_groups_of_their_own() -> None:
-    assert part_names(BASE.made, "A")[0] != part_names(BASE.made, "a")[0]
+    assert part_names("lws", "A")[0] != part_names("lws", "a")[0]
 
 
 def test_a_name_that_someone_else_has_gives_way_to_the_hashed_one() -> None:
     (create,) = parts_step(BASE.made, PODS[:1], [podgroup("lws-0").made]).actions
     assert isinstance(create, Create)
-    assert create.key.name == part_names(BASE.made, "0")[1]
+    assert create.key.name == part_names("lws", "0")[1]
+
+
+def test_a_copy_of_a_part_claims_nobodys_pods() -> None:
+    copy = part("0").meta(name="mine", uid="uid-mine").made
+    assert members_of(copy, PODS).live_count == 0
+    assert base_of(copy) == Key("default", "mine")
+
+
+def test_a_group_that_only_says_that_it_is_a_part_claims_nobodys_pods() -> None:
+    said = part("0").meta(ownerReferences=[]).made
+    assert members_of(said, PODS).live_count == 0
