@@ -63,11 +63,14 @@ class Life(RuleBasedStateMachine):
         self.gangs[name] = size
         self.act(moment, self.cluster.add, podgroup(name, size, scheduleTimeoutSeconds=20), *pods(name, size))
 
-    @rule(size=SIZES, moment=MOMENTS)
-    def make_job(self, size: int, moment: float) -> None:
+    @rule(size=SIZES, is_disrupted_as_one=st.booleans(), moment=MOMENTS)
+    def make_job(self, size: int, is_disrupted_as_one: bool, moment: float) -> None:
         name = self.name("j")
         self.jobs.append(name)
-        self.act(moment, self.cluster.add, job(name, size, scheduleTimeoutSeconds=20))
+        made = job(name, size, scheduleTimeoutSeconds=20)
+        if is_disrupted_as_one:
+            made["spec"]["scheduling"]["disruptionMode"] = {"all": {}}
+        self.act(moment, self.cluster.add, made)
 
     @rule(moment=MOMENTS)
     def make_plain_pod(self, moment: float) -> None:
