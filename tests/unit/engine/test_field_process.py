@@ -15,19 +15,6 @@ from ganglift.kube.resources import JOBS, NODES, POD_GROUPS, PODS, Resource
 GROUP = "train-workers"
 
 
-async def test_l2_a_restart_neither_ends_nor_begins_the_timeout_anew(cluster: FakeCluster) -> None:
-    cluster.nodes(2)
-    first = cluster.operator()
-    cluster.scheduler.stop()
-    cluster.add(job("train", 2, scheduleTimeoutSeconds=300))
-    await cluster.until(lambda: cluster.count(GROUP, gated=False) == 2)
-    await asyncio.sleep(240)
-    await first.kill()
-    cluster.operator()
-    await cluster.stays(lambda: cluster.count(GROUP, gated=False) == 2, for_s=55)
-    await cluster.until(lambda: cluster.count(GROUP, gated=True) == 2, within_s=10)
-
-
 @pytest.mark.parametrize("resource", [NODES, PODS], ids=["nodes", "pods"])
 async def test_l4_nothing_is_decided_before_the_first_lists_are_read(cluster: FakeCluster, resource: Resource) -> None:
     cluster.nodes(2)
@@ -108,12 +95,3 @@ async def test_p4_the_group_alone_says_how_many_are_needed(cluster: FakeCluster)
     await cluster.until(lambda: cluster.reason("g") == "Unschedulable")
     assert cluster.status("g")["need"] == 4
     await cluster.stays(lambda: cluster.count("g", gated=True) == 4, for_s=20)
-
-
-async def test_pods_made_before_their_group_are_its_members(cluster: FakeCluster) -> None:
-    cluster.nodes(3)
-    cluster.operator()
-    cluster.add(*pods("g", 3))
-    await cluster.stays(lambda: cluster.count("g", gated=True) == 3, for_s=30)
-    cluster.add(podgroup("g", 3))
-    await cluster.until(lambda: cluster.bound("g") == 3, within_s=2)

@@ -109,7 +109,7 @@ async def test_a_jobs_gang_that_nobody_binds_is_taken_back_at_its_timeout(cluste
     assert "no member was bound for 10 s" in cluster.condition("train-workers")["message"]
 
 
-async def test_the_timeout_runs_on_while_the_operator_is_away(cluster: FakeCluster) -> None:
+async def test_l2_the_timeout_runs_on_while_the_operator_is_away(cluster: FakeCluster) -> None:
     cluster.nodes(2)
     first = cluster.operator()
     await lifted(cluster, job("train", 2, scheduleTimeoutSeconds=20), group="train-workers")
