@@ -51,8 +51,6 @@ CLUSTER_KINDS = (
     ClusterKind(resources.POD_GROUPS, PodGroup, "which gangs there are"),
     ClusterKind(resources.JOBS, GangJob, "which Jobs of ours there are"),
 )
-STORAGE_KINDS = (Claim, PersistentVolume, StorageClass, CsiNode)
-LEDGER_KINDS = (*STORAGE_KINDS, Namespace, DeviceClass)
 
 BY_KIND = {(kind.resource.group, kind.resource.kind): kind for kind in CLUSTER_KINDS}
 BY_MODEL = {kind.model: kind for kind in CLUSTER_KINDS}

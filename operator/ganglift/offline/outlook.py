@@ -26,8 +26,8 @@ from ganglift.gang.split import base_of
 from ganglift.gang.state import Life
 from ganglift.gang.status import status_of
 from ganglift.offline.inventory import Inventory
-from ganglift.offline.kinds import LEDGER_KINDS
 from ganglift.plan.check import unjudged
+from ganglift.plan.ledger import LEDGER_KINDS
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy, policies
 from ganglift.plan.snapshot import Snapshot

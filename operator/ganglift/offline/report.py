@@ -8,7 +8,7 @@ from ganglift.base.ids import NodeName
 from ganglift.base.quantity import format_units
 from ganglift.offline.holding import holders_of
 from ganglift.offline.outlook import Outlook, Result, Survey
-from ganglift.plan.verdict import Behind, DoesNotFit, Fits, Placement, Verdict
+from ganglift.plan.verdict import Behind, DoesNotFit, Fits, Hole, Placement, Verdict
 from ganglift.plan.words import cause_words, holder_words, near_miss_words
 
 Data = dict[str, Any]
@@ -101,8 +101,20 @@ def _does_not_fit(verdict: DoesNotFit) -> Data:
         "notJudged": list(verdict.unjudged),
     }
     if hole is not None:
-        free, largest = format_units(hole.resource, hole.free), format_units(hole.resource, hole.largest)
-        data["free"] = {"resource": hole.resource, "total": free, "nodes": hole.nodes, "largestOnOneNode": largest}
+        data["free"] = _hole(hole)
     if domain is not None:
         data["domain"] = {"key": domain.key, "domains": domain.domains, "holdsMost": domain.best}
     return data
+
+
+def _hole(hole: Hole) -> Data:
+    """Return what is free on nodes open to the members, and what is on nodes that are closed to them."""
+    return {
+        "resource": hole.resource,
+        "asked": format_units(hole.resource, hole.asked),
+        "total": format_units(hole.resource, hole.free),
+        "nodes": hole.nodes,
+        "largestOnOneNode": format_units(hole.resource, hole.largest),
+        "closedTotal": format_units(hole.resource, hole.closed_free),
+        "closedNodes": hole.closed_nodes,
+    }

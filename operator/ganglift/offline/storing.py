@@ -16,7 +16,7 @@ from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.model import Object, ObjectMeta
 from ganglift.api.names import BATCH_GROUP, SCHEDULING_GROUP
 from ganglift.api.pod import Pod, PodSpec, Volume
-from ganglift.api.storage import BIND_COMPLETED
+from ganglift.api.storage import BIND_COMPLETED, SELECTED_NODE
 from ganglift.offline.documents import SNAPSHOT_API, SNAPSHOT_KIND, Data
 from ganglift.offline.inventory import Inventory
 from ganglift.offline.kinds import CLUSTER_KINDS
@@ -28,6 +28,7 @@ _KEPT_ANNOTATIONS = (
     "alpha.jobset.sigs.k8s.io/",
     "volume.beta.kubernetes.io/",
     BIND_COMPLETED,
+    SELECTED_NODE,
 )
 
 

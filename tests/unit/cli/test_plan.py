@@ -72,6 +72,20 @@ def test_verdict_in_data_has_its_causes_counted(run: Run, files: Path) -> None:
     assert (gang["fit"], gang["need"], gang["nodes"], gang["fittingNodes"]) == (1, 3, 2, 1)
 
 
+def test_verdict_in_data_tells_what_is_free_on_open_and_on_closed_nodes(run: Run, files: Path) -> None:
+    (files / "tight.json").write_bytes(kubectl_list(*gpu_nodes(1), node("spot").gpus(9).taint("spot")))
+    (gang,) = json.loads(run("plan", "job.yaml", "tight.json", "-o", "json").out)["gangs"]
+    assert gang["free"] == {
+        "resource": "nvidia.com/gpu",
+        "asked": "1",
+        "total": "1",
+        "nodes": 1,
+        "largestOnOneNode": "1",
+        "closedTotal": "9",
+        "closedNodes": 1,
+    }
+
+
 def test_wide_table_names_every_node(run: Run, files: Path) -> None:
     (files / "many.json").write_bytes(kubectl_list(*gpu_nodes(*[1] * 9)))
     (files / "nine.yaml").write_bytes(manifests(workers("nine", 9)))

@@ -1,19 +1,28 @@
 """The informer against the fake: whatever the API server does to a watch, the sink ends up with what is there."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.fakes.apiserver import Distort, Drop, FakeApiServer, Hang, Refuse, on
 from tests.fakes.apiserver.faults import Effect
-from tests.fakes.apiserver.refusals import Problems, Refusal, expired, forbidden, internal_error, too_many_requests
+from tests.fakes.apiserver.refusals import (
+    Problems,
+    Refusal,
+    expired,
+    forbidden,
+    internal_error,
+    not_served,
+    too_many_requests,
+)
 from tests.fakes.manifests import node, pod
 from tests.support.async_polling import until
 from tests.unit.kube.mirrored import QUICK, Memory, Mirrored
 
 from ganglift.api.pod import Pod
 from ganglift.kube.client import Limits, PatchType, Selector
-from ganglift.kube.errors import ServerError
+from ganglift.kube.errors import KubeError, ServerError
 from ganglift.kube.http import HttpClient
 from ganglift.kube.informer import Informer, Timing
 from ganglift.kube.resources import PODS
@@ -282,6 +291,29 @@ async def test_a_problem_is_shown_while_it_lasts(mirrored: Mirrored) -> None:
     await until(lambda: isinstance(mirrored.informer.problem, ServerError))
     mirrored.fake.faults.clear()
     await until(lambda: mirrored.informer.problem is None)
+
+
+async def test_who_wants_to_know_is_told_of_each_error_and_of_the_end_of_it(mirrored: Mirrored) -> None:
+    told: list[KubeError | None] = []
+    mirrored.informer = Informer(
+        mirrored.client, PODS, Pod.model_validate_json, mirrored.sink, timing=QUICK, troubled=told.append
+    )
+    await mirrored.start()
+    assert told == []
+    fault = mirrored.fake.faults.add(on("watch"), Refuse(internal_error("x")), times=2)
+    mirrored.fake.end_watches()
+    await until(lambda: fault.struck == 2)
+    mirrored.fake.add(pod("new"))
+    await mirrored.agree()
+    assert [type(error) for error in told] == [ServerError, ServerError, type(None)]
+
+
+async def test_a_kind_that_is_not_served_is_no_warning(mirrored: Mirrored, caplog: pytest.LogCaptureFixture) -> None:
+    fault = mirrored.fake.faults.add(lambda _: True, Refuse(not_served()), times=3)
+    with caplog.at_level(logging.INFO):
+        await mirrored.start()
+    assert fault.struck == 3
+    assert [record.levelname for record in caplog.records if "not up to date" in record.message] == ["INFO"]
 
 
 async def test_a_problem_is_logged_once(mirrored: Mirrored, caplog: pytest.LogCaptureFixture) -> None:
