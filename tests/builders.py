@@ -136,10 +136,18 @@ class PodBuilder(_Builder):
     def overhead(self, **amounts: str | int) -> Self:
         return self._with("spec", "overhead", value={name: str(amount) for name, amount in amounts.items()})
 
-    def host_port(self, port: int, protocol: str = "TCP", ip: str = "") -> Self:
-        containers = deepcopy(self.wire["spec"]["containers"])
+    def pod_level(self, **requests: str | int) -> Self:
+        """Requests of the pod as a whole."""
+        builder = self
+        for name, amount in requests.items():
+            builder = builder._with("spec", "resources", "requests", name, value=str(amount))
+        return builder
+
+    def host_port(self, port: int, protocol: str = "TCP", ip: str = "", *, of: str = "containers") -> Self:
+        """A port of the first container, or of the first of `initContainers`."""
+        containers = deepcopy(self.wire["spec"][of])
         containers[0].setdefault("ports", []).append({"hostPort": port, "protocol": protocol, "hostIP": ip})
-        return self._with("spec", "containers", value=containers)
+        return self._with("spec", of, value=containers)
 
     def selects(self, **labels: str) -> Self:
         return self._with("spec", "nodeSelector", value=labels)
@@ -150,7 +158,10 @@ class PodBuilder(_Builder):
     def needs_node(self, *expressions: tuple[str, str, list[str]], fields: bool = False) -> Self:
         """A further term of the required node affinity; `needs_node(("metadata.name", "In", ["n1"]), fields=True)`."""
         requirements = [{"key": key, "operator": op, "values": values} for key, op, values in expressions]
-        term = {"matchFields" if fields else "matchExpressions": requirements}
+        return self.node_term({"matchFields" if fields else "matchExpressions": requirements})
+
+    def node_term(self, term: dict[str, Any]) -> Self:
+        """A further term of the required node affinity, as the API has it."""
         required = "requiredDuringSchedulingIgnoredDuringExecution"
         return self._adding("spec", "affinity", "nodeAffinity", required, "nodeSelectorTerms", item=term)
 
@@ -178,8 +189,14 @@ class PodBuilder(_Builder):
         term = {"topologyKey": key, "labelSelector": {"matchLabels": selector}} | more
         return self._adding("spec", "affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution", item=term)
 
+    def on_host_network(self) -> Self:
+        return self._with("spec", "hostNetwork", value=True)
+
     def claim(self, name: str) -> Self:
-        return self._adding("spec", "volumes", item={"name": name, "persistentVolumeClaim": {"claimName": name}})
+        return self.volume(name, persistentVolumeClaim={"claimName": name})
+
+    def volume(self, name: str, **source: Any) -> Self:
+        return self._adding("spec", "volumes", item={"name": name, **source})
 
     def resource_claim(self, name: str) -> Self:
         return self._adding("spec", "resourceClaims", item={"name": name})

@@ -36,7 +36,7 @@ StartCluster = Callable[[PlaygroundOptions], Cluster]
 StartOperator = Callable[..., OperatorProcess]
 
 
-class _Playgrounds:
+class Playgrounds:
     """At most two playgrounds at a time: more would only slow each other down on a small machine."""
 
     MOST = 2
@@ -64,8 +64,8 @@ class _Playgrounds:
 
 
 @pytest.fixture(scope="session")
-def playgrounds() -> Iterator[_Playgrounds]:
-    pool = _Playgrounds()
+def playgrounds() -> Iterator[Playgrounds]:
+    pool = Playgrounds()
     yield pool
     pool.close()
 
@@ -117,11 +117,11 @@ def audits(request: pytest.FixtureRequest) -> Iterator[Audits]:
 
 
 @pytest.fixture
-def control_plane(playgrounds: _Playgrounds, audits: Audits) -> StartCluster:
+def control_plane(playgrounds: Playgrounds, audits: Audits) -> StartCluster:
     """Gives a wiped cluster on a playground with these options and our CRDs, shared with other tests."""
 
     def start(options: PlaygroundOptions) -> Cluster:
-        cluster = Cluster(_running(playgrounds, _with_crds(options)))
+        cluster = Cluster(running(playgrounds, _with_crds(options)))
         cluster.reset()
         audits.watch(cluster)
         return cluster
@@ -130,12 +130,13 @@ def control_plane(playgrounds: _Playgrounds, audits: Audits) -> StartCluster:
 
 
 @pytest.fixture
-def playground_without_crds(playgrounds: _Playgrounds) -> Playground:
+def playground_without_crds(playgrounds: Playgrounds) -> Playground:
     """A playground with a node and without our CRDs, for who installs them; each test clears up before itself."""
-    return _running(playgrounds, PlaygroundOptions(nodes=1))
+    return running(playgrounds, PlaygroundOptions(nodes=1))
 
 
-def _running(playgrounds: _Playgrounds, options: PlaygroundOptions) -> Playground:
+def running(playgrounds: Playgrounds, options: PlaygroundOptions) -> Playground:
+    """The playground with these options. Skips the test, except in CI, where there is none to be had."""
     try:
         return playgrounds.get(options)
     except PlaygroundError as error:
