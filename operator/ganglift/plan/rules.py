@@ -200,9 +200,13 @@ class Affinity:
                 if (code := one.codes[node]) >= 0:
                     self.sure[key][code] += times
 
+    def _is_first(self) -> bool:
+        """Whether the next pod may go to any domain: it means itself, and there is nobody else that it means."""
+        return self.counts_itself and not self._any_other and not any(c.any() for c in self.sure.values())
+
     def allows(self) -> Mask:
         """Return the nodes near a pod that is meant, or any with the labels if there is none and it means itself."""
-        first = self.counts_itself and not self._any_other and not any(c.any() for c in self.sure.values())
+        first = self._is_first()
         mask: Mask | None = None
         for key, one in self.domains.items():
             near = one.over_nodes(np.ones(one.size, np.bool_) if first else self.sure[key] > 0, False)
@@ -210,9 +214,18 @@ class Affinity:
         assert mask is not None, "there is at least one term"
         return mask
 
-    def most(self, _variant: int, _capacity: Counts, _reach: Counts) -> int:
-        """Return no bound: nearness lets in as many as there is room for."""
-        return _UNBOUNDED
+    def most(self, variant: int, capacity: Counts, _reach: Counts) -> int:
+        """Return a number of further pods of the variant that can't be exceeded: what one domain takes, or those begun.
+
+        There is no such number where pods of other variants can begin further domains, or several labels count.
+        """
+        if any(meets for other, meets in enumerate(self.meets) if other != variant) or len(self.domains) > 1:
+            return _UNBOUNDED
+        ((key, domains),) = self.domains.items()
+        if self._is_first():
+            inside = domains.codes >= 0
+            return int(np.bincount(domains.codes[inside], weights=capacity[inside], minlength=1).max())
+        return int(capacity[domains.over_nodes(self.sure[key] > 0, False)].sum())
 
     def marks(self, nodes: Rows) -> list[Counts]:
         return [one.marks(nodes, self.sure[key]) for key, one in self.domains.items()]

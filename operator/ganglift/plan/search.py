@@ -86,8 +86,6 @@ class Search:
                     self._undo()
                 continue
             self._do(*choice)
-            if len(self._placed) > len(self._best):
-                self._best = list(self._placed)
             frames.append(self._choices())
         exhausted = whole or not frames
         if not whole:
@@ -217,6 +215,8 @@ class Search:
         self._placed.append((variant, Place(member, node)))
 
     def _undo(self) -> None:
+        if len(self._placed) > len(self._best):
+            self._best = list(self._placed)
         variant, place = self._placed.pop()
         self.room.give_back(1)
         self.relations.put(variant, place.node, -1)

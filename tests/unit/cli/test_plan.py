@@ -12,7 +12,10 @@ from tests.builders import node, pod
 from tests.kinds import podgroup
 from tests.support.files import kubectl_list, manifests, object_of
 from tests.unit.cli.commands import Run
-from tests.unit.offline.ask import gpu_nodes, workers
+from tests.unit.offline.ask import gpu_nodes, inventory_of, workers
+
+from ganglift.offline.documents import SNAPSHOT_API
+from ganglift.offline.storing import snapshot_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +161,62 @@ def test_what_can_not_be_planned_ends_it_with_1_and_words(
     assert done.code == 1
     assert done.err.startswith(said)
     assert done.out == ""
+
+
+SNAPSHOT = snapshot_bytes(inventory_of(kubectl_list(*gpu_nodes(1, 1, 1))))
+TOPOLOGY = {"schedulingConstraints": {"topology": [{"key": "acme.io/rack"}]}}
+IDLE = workers("j", 1).template(containers=[{"name": "main", "image": "busybox"}])
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ({"cluster.json": SNAPSHOT[: len(SNAPSHOT) // 2]}, 1, "ganglift: cluster.json: the file was cut short"),
+        (
+            {"cluster.json": SNAPSHOT.replace(SNAPSHOT_API.encode(), b"snapshot.ganglift.dev/v9")},
+            1,
+            "ganglift: cluster.json: apiVersion: the snapshot is of version snapshot.ganglift.dev/v9",
+        ),
+        (
+            {"job.yaml": manifests(workers("j", 1, gpus=-1))},
+            1,
+            "job.yaml: Job default/j: spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: -1 is negative",
+        ),
+        ({"job.yaml": manifests(workers("j", 1, gpus=10**20))}, 1, "100000000000000000000 is more than any node can"),
+        (
+            {"job.yaml": manifests(podgroup("g").gang(2), podgroup("g").gang(3))},
+            1,
+            "ganglift: job.yaml: PodGroup default/g: there is another of that name in job.yaml",
+        ),
+        (
+            {"job.yaml": manifests(IDLE)},
+            0,
+            "job.yaml: Job default/j: spec.template.spec.containers: nothing is requested",
+        ),
+        (
+            {"job.yaml": manifests(workers("j", 1).gang(**TOPOLOGY))},
+            3,
+            "job.yaml: Job default/j: spec.scheduling.schedulingConstraints.topology[0].key: no node has the label",
+        ),
+    ],
+    ids=["cut short", "another version", "negative", "absurd", "two groups", "asks for nothing", "unknown topology"],
+)
+def test_bad_input_is_told_with_file_and_field(
+    run: Run, files: Path, given: dict[str, bytes], code: int, said: str
+) -> None:
+    for name, data in given.items():
+        (files / name).write_bytes(data)
+    done = run("plan", "job.yaml", "cluster.json")
+    assert done.code == code, done.err
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_hundred_thousand_members_are_planned(run: Run, files: Path) -> None:
+    (files / "job.yaml").write_bytes(manifests(workers("huge", 100_000)))
+    done = run("plan", "job.yaml", "cluster.json")
+    assert (done.code, done.err) == (3, "")
+    assert "3 of 100000 members fit" in done.out
 
 
 def test_unknown_form_of_output_is_wrong_usage(run: Run) -> None:

@@ -83,6 +83,22 @@ def test_a_pod_that_only_holds_a_nomination_is_not_near_yet() -> None:
     assert isinstance(plan(books(nodes, standing).snapshot(), [group]).verdicts[group.key], DoesNotFit)
 
 
+def test_a_gang_that_joins_pods_in_two_domains_uses_both() -> None:
+    nodes = [node("a").zone("a").gpus(3), node("b").zone("b").gpus(3)]
+    bound = [pod(f"p{zone}").label("app", "db").gpu(1).on(zone) for zone in "ab"]
+    fits = fitting(nodes, gang("g", members(4, WORKER.near(ZONE, {"app": "db"}))), bound)
+    assert Counter(placement.node for placement in fits.placements) == {"a": 2, "b": 2}
+
+
+def test_a_gang_that_wants_to_be_together_and_is_larger_than_any_domain_is_refused_with_proof_at_once() -> None:
+    nodes = [node(f"{zone}{i}").zone(zone).gpus(8).offers(pods=999) for zone in "abc" for i in range(100)]
+    verdict = plan(books(nodes).snapshot(), [gang("g", members(2_000, WORKER.near(ZONE, OWN)))]).verdicts[
+        Key("default", "g")
+    ]
+    assert isinstance(verdict, DoesNotFit)
+    assert (verdict.fit, verdict.proven) == (800, True)
+
+
 def test_members_apart_take_one_node_each() -> None:
     nodes = [node(f"n{i}").gpus(4) for i in range(3)]
     assert len({p.node for p in fitting(nodes, gang("g", members(3, WORKER.apart(HOST, OWN)))).placements}) == 3
