@@ -180,7 +180,7 @@ IDLE = workers("j", 1).template(containers=[{"name": "main", "image": "busybox"}
         (
             {"job.yaml": manifests(workers("j", 1, gpus=-1))},
             1,
-            "job.yaml: Job default/j: spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: -1 is negative",
+            "Job default/j: spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: -1 is negative",
         ),
         ({"job.yaml": manifests(workers("j", 1, gpus=10**20))}, 1, "100000000000000000000 is more than any node can"),
         (
