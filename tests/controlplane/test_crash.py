@@ -202,7 +202,7 @@ def test_second_replica_finishes_a_gang_when_the_first_is_killed(
     start_operator(cluster, through=standby, has_lease=True)
     cluster.create(GANG_JOBS, gang_job("train", 4))
     lifts.wait(2)
-    gated = names_of(cluster, is_gated=True)
+    gated = eventually(lambda: names_of(cluster, is_gated=True), lambda names: len(names) == 2, within_s=10)
     assert standby.writes == []
     first.kill()
     lifts.drop()
