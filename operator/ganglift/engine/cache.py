@@ -43,8 +43,8 @@ class Listener(Protocol):
         """Room that was only kept, for a nomination, is kept no more."""
         ...
 
-    def claim_bound(self, key: Key) -> None:
-        """A volume claim of a pod that bears this group's label is bound now, which may be what it failed on."""
+    def volumes_changed(self, key: Key) -> None:
+        """What the volumes of this group's pods depend on has changed, which may be what it failed on."""
         ...
 
 

@@ -135,8 +135,8 @@ class Engine:
         self._grew = True
         self._wake.set()
 
-    def claim_bound(self, key: Key) -> None:
-        """Plan a group again that backs off, since one of its claims is bound now."""
+    def volumes_changed(self, key: Key) -> None:
+        """Plan a group again, also one that backs off: its pods' volumes may be had now."""
         for one in (key, *self._parts.get(key, ())):
             if (entry := self.entries.get(one)) is not None:
                 entry.backoff.wake()

@@ -1,7 +1,8 @@
 """What the watches show of claims, volumes, classes and namespaces, and whom a change of it can matter to.
 
 Such objects change all the time in a cluster where nothing waits for them, so a change is heeded where it can matter:
-of a claim by the groups whose pods mount it, of a namespace's labels where pods are in it.
+of a claim by the groups whose pods mount it, of what claims are bound to by groups that have any and wait, of a
+namespace's labels where pods are in it.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from ganglift.api.model import Object
 from ganglift.api.names import QUEUE_POLICY
-from ganglift.api.storage import Claim, ClaimRef, Namespace, PersistentVolume, StorageClass, VolumeSpec
+from ganglift.api.storage import Claim, ClaimRef, CsiNode, Namespace, PersistentVolume, StorageClass, VolumeSpec
 from ganglift.base.ids import Key, Uid
 from ganglift.engine.mounting import Mounting
 from ganglift.plan.books import Books
@@ -25,8 +26,8 @@ class FactsListener(Protocol):
         """Something that can let any group start has changed."""
         ...
 
-    def claim_bound(self, key: Key) -> None:
-        """A volume claim of a pod that bears this group's label is bound now, which may be what it failed on."""
+    def volumes_changed(self, key: Key) -> None:
+        """What the volumes of this group's pods depend on has changed, which may be what it failed on."""
         ...
 
 
@@ -78,9 +79,9 @@ class Facts:
                 self._heed_claim(one, was_bound=isinstance(old, Claim) and old.is_fully_bound)
             case PersistentVolume(spec=VolumeSpec(claim_ref=ClaimRef(key=key))):
                 self.count_again(self.mounting.users(key))
-            case PersistentVolume() | StorageClass():
-                if self.mounting.is_any_waiting:
-                    self.listener.capacity_grew()
+            case PersistentVolume() | StorageClass() | CsiNode():
+                for key in self.mounting.waiting_groups():
+                    self.listener.volumes_changed(key)
             case Namespace():
                 has_moved = old is None or old is one or old.metadata.labels != one.metadata.labels
                 has_policy = _policy_of(one) != (_policy_of(old) if old is not None and old is not one else "")
@@ -93,7 +94,7 @@ class Facts:
         groups = self.count_again(self.mounting.users(claim.key))
         if claim.is_fully_bound and not was_bound:
             for key in groups:
-                self.listener.claim_bound(key)
+                self.listener.volumes_changed(key)
 
 
 def _policy_of(namespace: Object) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ganglift.api.model import Condition
 from ganglift.api.pod import Pod
-from ganglift.base.ids import Uid
+from ganglift.base.ids import Key, Uid
 from ganglift.plan.ledger import Ledger
 from ganglift.plan.shape import ClaimKey, claims_of
 
@@ -24,6 +24,7 @@ class Mounting:
         self._ledger = ledger
         self._claims: dict[Uid, tuple[ClaimKey, ...]] = {}
         self._pods: dict[ClaimKey, set[Uid]] = {}
+        self._gated: dict[Uid, Key] = {}
         self._begun: dict[Uid, Condition | None] = {}
         """Pods that are being bound, with what their condition said when that began to show."""
 
@@ -35,10 +36,15 @@ class Mounting:
                 self._pods.setdefault(key, set()).add(pod.uid)
         if pod.uid in self._claims:
             self._judge(pod)
+            if pod.is_gated and pod.group is not None:
+                self._gated[pod.uid] = pod.group
+            else:
+                self._gated.pop(pod.uid, None)
 
     def forget(self, uid: Uid) -> None:
         """Take the end of a pod."""
         self._begun.pop(uid, None)
+        self._gated.pop(uid, None)
         for key in self._claims.pop(uid, ()):
             self._pods[key].discard(uid)
             if not self._pods[key]:
@@ -52,11 +58,9 @@ class Mounting:
         """Return all pods that mount claims."""
         return tuple(self._claims)
 
-    @property
-    def is_any_waiting(self) -> bool:
-        """Whether some pod has a claim that is not bound."""
-        found = map(self._ledger.claim, self._pods)
-        return any(claim is None or not claim.is_fully_bound for claim in found)
+    def waiting_groups(self) -> tuple[Key, ...]:
+        """Return the groups with pods that mount claims and wait behind a gate."""
+        return tuple(sorted(set(self._gated.values())))
 
     def being_bound(self) -> Iterable[Uid]:
         """Return the pods for which kube-scheduler has chosen a node, and whose volumes it is having bound."""

@@ -92,7 +92,7 @@ class Unheard:
     def room_returned(self) -> None:
         """Nobody is to be told."""
 
-    def claim_bound(self, key: Key) -> None:
+    def volumes_changed(self, key: Key) -> None:
         """Nobody is to be told."""
 
 

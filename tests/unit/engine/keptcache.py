@@ -34,7 +34,7 @@ class Told:
     def room_returned(self) -> None:
         self.returned += 1
 
-    def claim_bound(self, key: Key) -> None:
+    def volumes_changed(self, key: Key) -> None:
         self.bound.append(key)
 
 

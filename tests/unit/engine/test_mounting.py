@@ -218,24 +218,41 @@ def test_what_can_matter_to_nobody_wakes_nobody(cache: KeptCache, one: Object) -
         volume("free"),
         storage_class("Immediate"),
         CsiNode.model_validate({"metadata": {"name": "n1"}}),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_claims_are_bound_to_is_told_to_groups_that_have_any_and_wait(cache: KeptCache, one: Object) -> None:
+    cache.show(member("a"), member("b"), pod("c").gang("h").gpu(1).gated(), USER.gang("i"))
+    cache.quiet()
+    cache.facts.put(one)
+    assert (cache.told.bound, cache.told.grew) == ([G], [])
+
+
+@pytest.mark.parametrize("end", ["lifted", "gone"])
+def test_it_is_not_told_to_those_that_wait_no_more(cache: KeptCache, end: str) -> None:
+    cache.show(member())
+    if end == "gone":
+        cache.delete_pod(member().made)
+    else:
+        cache.show(pod("a").gang("g").gpu(1).claim("data"))
+    cache.quiet()
+    cache.facts.put(volume("free"))
+    assert cache.told.bound == []
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
         DeviceClass.model_validate({"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "x.dev/gpu"}}),
         Namespace.model_validate({"metadata": {"name": "default", "labels": {"a": "c"}}}),
     ],
     ids=lambda one: type(one).__name__,
 )
 def test_what_can_matter_to_any_wakes_all(cache: KeptCache, one: Object) -> None:
-    cache.show(member(), pod("x").on("n1"))
+    cache.show(pod("x").on("n1"))
     cache.quiet()
     cache.facts.put(one)
     assert cache.told.grew == [None]
-
-
-def test_volumes_without_a_claim_wake_nobody_while_no_claim_waits(cache: KeptCache) -> None:
-    cache.facts.put(bound())
-    cache.show(member())
-    cache.quiet()
-    cache.facts.put(volume("free"))
-    assert cache.told.grew == []
 
 
 def test_claims_that_a_full_list_lacks_are_counted_no_more(cache: KeptCache) -> None:
