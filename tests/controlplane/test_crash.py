@@ -65,8 +65,8 @@ def test_only_the_members_not_let_loose_before_the_kill_are_lifted_after_it(
     cluster.add_gpu_nodes(8)
     cluster.create(GANG_JOBS, gang_job("train", 8))
     kill_at(proxy, operator, Request.is_lift, after=4, count=4)
-    gated, before = names_of(cluster, is_gated=True), len(proxy.requests)
-    assert len(gated) == 4
+    gated = eventually(lambda: names_of(cluster, is_gated=True), lambda names: len(names) == 4, within_s=10)
+    before = len(proxy.requests)
     operator.start()
     cluster.await_bound(8, GROUP)
     assert lifted(proxy, before) == gated
