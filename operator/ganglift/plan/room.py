@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ganglift.base.ids import Uid
 from ganglift.plan.nodes import Mask
 from ganglift.plan.selector import Meaning, PodSelector, meanings_of
-from ganglift.plan.shape import DEVICE_CLASS, ClaimKey, Demand, Exclusive, Shape, collide
+from ganglift.plan.shape import DEVICE_CLASS, ClaimKey, Demand, Disk, Exclusive, HostPort, Shape, collide
 from ganglift.plan.snapshot import Counts, Snapshot, Standing
 from ganglift.plan.terms import Term, anti_affinity_terms
 from ganglift.plan.verdict import Cause, CauseKind
@@ -135,11 +135,12 @@ class Room:
             short[resource] = lacks
         return short
 
-    def conflicts(self, demand: Demand) -> Mask:
-        """Return the nodes on which a host port or disk that the demand wants is taken."""
+    def conflicts(self, demand: Demand, kind: type[HostPort | Disk] | None = None) -> Mask:
+        """Return the nodes on which a host port or disk, or either of them, that the demand wants is taken."""
+        wanted = [one for one in demand.exclusives if kind is None or isinstance(one, kind)]
         mask = np.zeros(len(self.snapshot.table), np.bool_)
         for node, held in self._exclusives.items():
-            mask[node] = any(collide(wanted, one) for wanted in demand.exclusives for one in held)
+            mask[node] = any(collide(one, other) for one in wanted for other in held)
         return mask
 
     def volumes_over(self, demand: Demand) -> Mask:
@@ -307,24 +308,47 @@ def without(held: tuple[_Held, ...], gone: tuple[_Held, ...]) -> tuple[_Held, ..
 def room_causes(room: Room, demand: Demand, usable: Mask) -> list[tuple[Cause, Mask]]:
     """Return every cause, rules between pods aside, that keeps a pod of the demand off some node, with those nodes.
 
-    Node rules, ports and volumes are told by the first that refuses a node; of room, every short resource is told.
+    In kube-scheduler's order. Of claims that let nobody in, node rules and ports, the first that refuses a node is told. Of
+    what is left every short resource is told, and apart from that the first reason that disks and volumes are.
     """
     screen = room.snapshot.table.screen(demand)
     found = [(Cause(CauseKind.AVOIDED), ~usable)]
-    found += [(cause, usable & (screen.reasons == i)) for i, cause in enumerate(screen.causes)]
-    left = usable & screen.admits
-    later: list[tuple[Cause, Mask]] = []
+    found += _first(usable, [one for one in room.mounts(demand).refusals if one[0].kind is CauseKind.CLAIM])
+    found += _first(_left(usable, found), [(cause, screen.reasons == i) for i, cause in enumerate(screen.causes)])
     if demand.exclusives:
-        kind = CauseKind.PORTS if not any(hasattr(one, "is_shareable") for one in demand.exclusives) else CauseKind.DISK
-        later.append((Cause(kind), room.conflicts(demand)))
-    later += room.mounts(demand).refusals
+        found += _first(_left(usable, found), [(Cause(CauseKind.PORTS), room.conflicts(demand, HostPort))])
+    left = _left(usable, found)
+    found += [(Cause(CauseKind.INSUFFICIENT, name), left & short) for name, short in room.insufficient(demand).items()]
+    found += _first(left, _of_volumes(room, demand))
+    return [(cause, nodes) for cause, nodes in found if nodes.any()]
+
+
+def _of_volumes(room: Room, demand: Demand) -> list[tuple[Cause, Mask]]:
+    """Return where disks and bound claims keep the demand out, in the order of kube-scheduler's filters."""
+    found: list[tuple[Cause, Mask]] = []
+    if demand.exclusives:
+        found.append((Cause(CauseKind.DISK), room.conflicts(demand, Disk)))
+    if demand.claims and not room.most(demand):
+        claim = next(key for key in room.mounts(demand).exclusive)
+        found.append((Cause(CauseKind.CLAIM_IN_USE, claim[1]), np.ones(len(room.snapshot.table), np.bool_)))
     if demand.claims:
-        later.append((Cause(CauseKind.VOLUME_LIMIT), room.volumes_over(demand)))
-        if not room.most(demand):
-            claim = next(key for key in room.mounts(demand).exclusive)
-            later.append((Cause(CauseKind.CLAIM_IN_USE, claim[1]), np.ones(len(left), np.bool_)))
-    for cause, nodes in later:
+        found.append((Cause(CauseKind.VOLUME_LIMIT), room.volumes_over(demand)))
+    for kind in (CauseKind.VOLUME_AFFINITY, CauseKind.VOLUME_ZONE):
+        found += [one for one in room.mounts(demand).refusals if one[0].kind is kind]
+    return found
+
+
+def _first(left: Mask, causes: Iterable[tuple[Cause, Mask]]) -> list[tuple[Cause, Mask]]:
+    """Return the causes with those of the nodes that are left which no earlier one refuses."""
+    found = []
+    for cause, nodes in causes:
         found.append((cause, left & nodes))
         left = left & ~nodes
-    found += [(Cause(CauseKind.INSUFFICIENT, name), left & short) for name, short in room.insufficient(demand).items()]
-    return [(cause, nodes) for cause, nodes in found if nodes.any()]
+    return found
+
+
+def _left(usable: Mask, refused: Iterable[tuple[Cause, Mask]]) -> Mask:
+    left = usable.copy()
+    for _, nodes in refused:
+        left &= ~nodes
+    return left

@@ -15,6 +15,7 @@ class CauseKind(StrEnum):
     """Why a node can't take a pod. The order is the one in which kube-scheduler looks, and we name the first."""
 
     AVOIDED = "avoided"
+    CLAIM = "claim"
     NOT_READY = "not-ready"
     UNSCHEDULABLE = "unschedulable"
     TAINT = "taint"
@@ -22,7 +23,6 @@ class CauseKind(StrEnum):
     PORTS = "ports"
     INSUFFICIENT = "insufficient"
     DISK = "disk"
-    CLAIM = "claim"
     CLAIM_IN_USE = "claim-in-use"
     VOLUME_LIMIT = "volume-limit"
     VOLUME_AFFINITY = "volume-affinity"
