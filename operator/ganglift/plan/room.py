@@ -308,7 +308,7 @@ def without(held: tuple[_Held, ...], gone: tuple[_Held, ...]) -> tuple[_Held, ..
 def room_causes(room: Room, demand: Demand, usable: Mask) -> list[tuple[Cause, Mask]]:
     """Return every cause, rules between pods aside, that keeps a pod of the demand off some node, with those nodes.
 
-    In kube-scheduler's order. Of claims that let nobody in, node rules and ports, the first that refuses a node is told.
+    In kube-scheduler's order. Of claims that let nobody in, node rules and ports the first that refuses a node is told.
     On the nodes that are left every short resource is told, and of disks and volumes the first that refuses.
     """
     screen = room.snapshot.table.screen(demand)
