@@ -79,6 +79,7 @@ class PodSpec(Model):
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[Named, ...] = ()
     host_network: bool = False
+    active_deadline_seconds: int | None = None
 
 
 class PodStatus(Model):

@@ -43,6 +43,7 @@ _DISPENSABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("storage.k8s.io", "storageclasses", _FOLLOW),
     ("storage.k8s.io", "csinodes", _FOLLOW),
     ("resource.k8s.io", "deviceclasses", _FOLLOW),
+    ("policy", "poddisruptionbudgets", _FOLLOW),
 )
 """What goes without: what depends on these kinds is then told as not judged."""
 _OWN_NAMESPACE: tuple[tuple[str, str, tuple[str, ...]], ...] = (

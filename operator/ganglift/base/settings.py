@@ -53,6 +53,10 @@ class Settings(BaseModel):
     max_reserved: int = Field(
         1000, ge=1, description="Most pods with a standing reservation; a bigger gang may exceed it alone."
     )
+    hold_after: Seconds = Field(
+        300.0, description="How long a gang waits before room is held for it on nodes that are still busy."
+    )
+    hold_for: Seconds = Field(1800.0, gt=0, description="How long room is held for one gang at most.")
     backoff_base: Seconds = Field(1.0, description="First wait of a gang whose start failed; doubles each time.")
     backoff_max: Seconds = Field(
         300.0, validate_default=True, description="Longest wait of a gang whose start failed; not below the first."

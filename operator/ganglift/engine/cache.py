@@ -9,6 +9,7 @@ Beside what the API shows it holds *assumptions*: a node planned for a pod whose
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
@@ -33,6 +34,14 @@ class Listener(Protocol):
 
     def member_ends(self, pod: Pod) -> None:
         """A bound pod that bears a group's label has failed, is being deleted, or is gone."""
+        ...
+
+    def pod_left(self, pod: Pod) -> None:
+        """A pod that was bound has left its node: it has ended or is gone."""
+        ...
+
+    def pinned_changed(self, node: str) -> None:
+        """A pending pod that can go to this node alone has come, has changed, was bound or is gone."""
         ...
 
     def capacity_grew(self, by: Key | None = None) -> None:
@@ -89,6 +98,9 @@ class Cache:
         self._assumed: dict[Uid, str] = {}
         self._reserved: set[Uid] = set()
         self._lifting: set[Uid] = set()
+        self._priority_of: dict[Uid, int] = {}
+        self.priorities: Counter[int] = Counter()
+        """How many pods have their place for good, by priority."""
         self._expectations: list[Expectation] = []
         self._snapshot: Snapshot | None = None
         self._members: dict[Uid, tuple[Pod, Member]] = {}
@@ -222,6 +234,9 @@ class Cache:
         self._reserved.discard(pod.uid)
         self._lifting.discard(pod.uid)
         self._mounting.forget(pod.uid)
+        self._rank(pod, is_bound=False)
+        if self.books.kind_of(pod.uid) is Kind.PINNED:
+            self._listener.pinned_changed(self.books.node_of(pod.uid) or "")
         if (key := old.group) is not None:
             self._leave(key, old.uid)
             self._listener.group_changed(key)
@@ -295,17 +310,32 @@ class Cache:
             self._reserved.add(pod.uid)
         else:
             self._reserved.discard(pod.uid)
+        self._rank(pod, is_bound=place is not None and place[1] is Kind.BOUND)
         before = self.books.node_of(pod.uid), self.books.kind_of(pod.uid)
         has_changed = self.books.remove(pod.uid) if place is None else self.books.place(pod, *place)
+        if before[1] is Kind.PINNED or (place is not None and place[1] is Kind.PINNED):
+            self._listener.pinned_changed(before[0] or (place[0] if place is not None else ""))
         if before[0] is not None and (place is None or place[0] != before[0]):
             self._freed(pod)
         elif has_changed and place == before:
             # Where it was and as it was, so its size or its labels have changed: others may fit now.
             self._listener.capacity_grew(pod.group)
 
+    def _rank(self, pod: Pod, *, is_bound: bool) -> None:
+        if is_bound and self._priority_of.get(pod.uid) == pod.spec.priority:
+            return
+        if (old := self._priority_of.pop(pod.uid, None)) is not None:
+            self.priorities[old] -= 1
+            if not self.priorities[old]:
+                del self.priorities[old]
+        if is_bound:
+            self._priority_of[pod.uid] = pod.spec.priority
+            self.priorities[pod.spec.priority] += 1
+
     def _freed(self, pod: Pod) -> None:
         """Tell that a pod has left the place it had in the books."""
         if pod.is_bound and self.books.node_of(pod.uid) is None:
+            self._listener.pod_left(pod)
             self._listener.capacity_grew(pod.group)
         else:
             self._listener.room_returned()

@@ -18,6 +18,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 from ganglift.api.job import BatchJob
@@ -28,10 +29,12 @@ from ganglift.base.ids import Key, Uid
 from ganglift.base.settings import Settings
 from ganglift.engine.backoff import Backoff
 from ganglift.engine.cache import Cache
+from ganglift.engine.claiming import Claiming
+from ganglift.engine.claims import Claims, Unfit
 from ganglift.engine.classes import Classes
 from ganglift.engine.distrust import Distrust
 from ganglift.engine.entry import Entry
-from ganglift.engine.executor import Executor
+from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Fence
 from ganglift.engine.housekeeping import Housekeeping
 from ganglift.engine.jobs import Jobs
@@ -46,12 +49,13 @@ from ganglift.engine.settle import Repair, Situation, TakeBack, settle, shown
 from ganglift.engine.tasks import Tasks
 from ganglift.engine.timers import Timers
 from ganglift.engine.work import RESTARTED, GroupWork
-from ganglift.gang.outcome import Settling, Stuck, Unschedulable, Waiting
+from ganglift.gang.outcome import Held, Preempting, Settling, Stuck, Unschedulable, Waiting
 from ganglift.gang.split import base_of
 from ganglift.gang.takeback import leftovers
+from ganglift.kube.errors import KubeError
 from ganglift.plan.queue import Policy
 from ganglift.plan.request import GroupRequest
-from ganglift.plan.verdict import Fits, Placement, PlanResult
+from ganglift.plan.verdict import DoesNotFit, Fits, Placement, PlanResult
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +64,7 @@ TROUBLE_FIRST_S, TROUBLE_LONGEST_S = 1.0, 60.0
 COALESCE_S = 0.005
 """A burst of events is one pass, at this cost in latency."""
 COALESCE_MOST_S = 0.1
+CLAIMS_EVERY_S = 1.0
 REST = 9.0
 """A pass is followed by a rest so many times as long, so that a big gang's events don't take the whole processor."""
 
@@ -82,13 +87,14 @@ class Engine:
         self._queue = Queue(Policy(settings.queue_policy), self.cache.books.ledger)
         self._remarks = Remarks(executor, self.classes)
         self._report = Report(executor, clock, self.classes, self._later)
+        scheduler = SchedulerLease(executor)
         self._work = GroupWork(
             self.cache,
             self.jobs,
             self.nominations,
             executor,
             self.fence,
-            SchedulerLease(executor),
+            scheduler,
             clock,
             self._look,
             self._report.show,
@@ -114,6 +120,19 @@ class Engine:
             self.group_changed,
         )
         self._timers: Timers[Key] = Timers(self._mark)
+        self._claims = Claims(self.cache, self.entries, self.classes, settings, clock)
+        self._claiming = Claiming(
+            self.cache,
+            self.entries,
+            self.jobs,
+            self.nominations,
+            executor,
+            self._work,
+            scheduler,
+            clock,
+            self._claims.why_not_whole,
+            self._later,
+        )
 
     # What happens in the cluster
 
@@ -123,6 +142,16 @@ class Engine:
             if (entry := self.entries.get(one)) is not None:
                 entry.wants_plan = True
                 self._mark(one)
+
+    def pod_left(self, pod: Pod) -> None:
+        """Learn how long pods like this one run."""
+        self._claims.run_times.note(pod, self._clock.now())
+
+    def pinned_changed(self, node: str) -> None:
+        """Look at whoever has room reserved on the node before it is free."""
+        for key, entry in self.entries.items():
+            if entry.claim is not None and node in entry.claim.nodes:
+                self._mark(key)
 
     def capacity_grew(self, by: Key | None = None) -> None:
         """Look again at all that wait, also at those that back off, but for the group that gave the room itself."""
@@ -211,6 +240,7 @@ class Engine:
                 tasks.create_task(self._housekeeping.sweep(), name="sweep")
                 tasks.create_task(self._housekeeping.tidy(), name="tidy")
                 tasks.create_task(self._report.run(), name="report")
+                tasks.create_task(self._watch_claims(), name="claims")
                 await self._loop()
         finally:
             self._timers.close()
@@ -235,7 +265,7 @@ class Engine:
                 self._settle(entry)
         waiting = self._waiting(grew)
         if waiting:
-            await self._plan(waiting)
+            await self._claims.consider(await self._plan(waiting))
         concerned = {entry.key: entry for entry in (*due, *waiting)}.values()
         show_places(concerned, self.entries.values())
         for entry in concerned:
@@ -244,6 +274,7 @@ class Engine:
 
     def _finish(self, entry: Entry) -> None:
         """Do what is left to do for a group once all are planned."""
+        self._pursue(entry)
         self._release(entry)
         self._explain_partial(entry)
         self._report.show(entry)
@@ -344,8 +375,33 @@ class Engine:
         due = [entry for entry in ready if grew or entry.wants_plan]
         return ready if due and self._queue.is_strict(self._queue.exceptions()) else due
 
-    async def _plan(self, waiting: list[Entry]) -> None:
-        """Ask the planner about all of these at once, and start those that fit."""
+    async def _watch_claims(self) -> NoReturn:
+        """Plan anew what time has come for, and keep reservations known to kube-scheduler, until cancelled."""
+        while True:
+            await self._clock.sleep(CLAIMS_EVERY_S)
+            for entry in self._claims.due():
+                entry.wants_plan = True
+                self._mark(entry.key)
+            with suppress(KubeError, NotLeading):
+                await self._claiming.reassert()
+
+    def _pursue(self, entry: Entry) -> None:
+        """Go on with the room that is reserved for a group before it is free, or drop what it has no use for."""
+        claim, look = entry.claim, entry.look
+        if claim is None or entry.is_busy:
+            return
+        if look is None or not look.is_ready or not look.state.to_place:
+            entry.claim = None
+            return
+        if entry.outcome is None or isinstance(entry.outcome, Unschedulable | Held | Preempting):
+            entry.outcome = self._claiming.outcome(entry, claim)
+        if not entry.trouble.is_waiting(self._clock.monotonic()):
+            todo = self._claiming.todo(entry, claim)
+            if not todo.is_nothing:
+                self._tasks.start(entry, lambda: self._claiming.carry_out(entry, claim, todo), "claim")
+
+    async def _plan(self, waiting: list[Entry]) -> list[Unfit]:
+        """Ask the planner about all of these at once, and start those that fit; return those that do not."""
         avoided = self._distrust.avoided(self._clock.now())
         by_key = {entry.key: entry for entry in waiting}
         requests: list[GroupRequest] = []
@@ -356,6 +412,9 @@ class Engine:
         snapshot, blaming = self.cache.snapshot(), lambda key: self._tasks.blaming(by_key[key])
         result = await ask(snapshot, requests, self._queue.default, self._queue.exceptions(), blaming)
         self._start_and_tell(by_key, result)
+        asked = {request.key: request for request in requests}
+        unfit = (key for key, verdict in result.verdicts.items() if isinstance(verdict, DoesNotFit))
+        return [(by_key[key], asked[key]) for key in unfit if not by_key[key].is_dropped and not by_key[key].is_busy]
 
     def _start_and_tell(self, by_key: Mapping[Key, Entry], result: PlanResult) -> None:
         """Start the admission of those that fit; say of the others why not."""
@@ -383,6 +442,7 @@ class Engine:
             entry.wants_plan = True
             entry.outcome = None
             return
+        entry.claim = None
         for place in fits.placements:
             self.cache.assume(place.uid, place.node)
         self._tasks.start(entry, lambda: self._work.admit(entry, fits), "admit")
@@ -393,7 +453,9 @@ class Engine:
         if entry.is_busy or entry.look is None or entry.trouble.is_waiting(now):
             return
         is_next = entry.wants_plan and entry.is_ready and not entry.waits_s(now)
-        kept = [pod for pod in entry.look.membership.gated if pod.nominated and self.nominations.is_ours(pod)]
+        claimed = entry.claim.places if entry.claim is not None else {}
+        reserved = [pod for pod in entry.look.membership.gated if pod.nominated and self.nominations.is_ours(pod)]
+        kept = [pod for pod in reserved if claimed.get(pod.uid) != pod.nominated]
         if kept and not is_next:
             self._tasks.start(entry, lambda: self._work.release(kept), "release")
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.engine.backoff import Backoff
+from ganglift.engine.claim import Claim
 from ganglift.engine.look import Look
 from ganglift.gang.outcome import Outcome, Waiting
 
@@ -39,6 +40,19 @@ class Entry:
     unrepairable_since: float | None = None
     is_dropped: bool = False
     """The group is gone from the API; what is under way for it ends at its next check."""
+    claim: Claim | None = None
+    """Room that is reserved for the gang before it is free."""
+    held_until: datetime | None = None
+    """Until when this process holds room for the gang, or has; the group's annotation tells a new one."""
+    is_preemption_put_off: bool = False
+    """Whom to evict for the gang is to be asked again."""
+    preempting: Backoff = field(default_factory=lambda: Backoff(1.0, 30.0))
+    holding: Backoff = field(default_factory=lambda: Backoff(10.0, 300.0))
+    """Between the times that it is found out that nothing can be evicted, or held, for the gang."""
+    evicting: Backoff = field(default_factory=lambda: Backoff(1.0, 30.0))
+    """Between attempts to evict what can't be evicted right now."""
+    eviction_trouble: str = ""
+    """What kept a victim from being evicted the last time."""
     repaired_at: int = -1
     """Version of the books that the last repair was planned on: one repair for each state of the world."""
     partial_since: datetime | None = None

@@ -110,7 +110,7 @@ class Executor:
                 await self.delete(ref_of(action.kind, action.key), uid=action.uid)
             case Evict():
                 self._check()
-                await self._client.evict(ref_of(Kind.POD, action.key), uid=action.uid)
+                await self._client.evict(ref_of(Kind.POD, action.key), uid=action.uid, dry_run=action.is_trial)
             case Announce():
                 self.announce(action)
         return None

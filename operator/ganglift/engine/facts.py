@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from ganglift.api.model import Object
 from ganglift.api.names import QUEUE_POLICY
+from ganglift.api.policy import DisruptionBudget
 from ganglift.api.storage import Claim, ClaimRef, CsiNode, Namespace, PersistentVolume, StorageClass, VolumeSpec
 from ganglift.base.ids import Key, Uid
 from ganglift.engine.mounting import Mounting
@@ -87,6 +88,8 @@ class Facts:
                 has_policy = _policy_of(one) != (_policy_of(old) if old is not None and old is not one else "")
                 if has_policy or (has_moved and self.has_pods(one.name)):
                     self.listener.capacity_grew()
+            case DisruptionBudget():
+                pass  # looked at when somebody is to be evicted
             case _:
                 self.listener.capacity_grew()
 

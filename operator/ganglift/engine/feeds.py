@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from ganglift.api.model import Object
 from ganglift.api.node import Node
 from ganglift.api.pod import Pod
+from ganglift.api.policy import DisruptionBudget
 from ganglift.api.storage import Claim, CsiNode, DeviceClass, Namespace, PersistentVolume, StorageClass
 from ganglift.base.clock import Clock
 from ganglift.engine.cache import Cache
@@ -26,6 +27,7 @@ from ganglift.kube.resources import (
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
     STORAGE_CLASSES,
     Resource,
 )
@@ -39,6 +41,7 @@ LEDGER_RESOURCES: tuple[tuple[Resource, type[Object]], ...] = (
     (CSI_NODES, CsiNode),
     (NAMESPACES, Namespace),
     (DEVICE_CLASSES, DeviceClass),
+    (POD_DISRUPTION_BUDGETS, DisruptionBudget),
 )
 
 

@@ -71,10 +71,11 @@ class Delete:
 
 @dataclass(frozen=True)
 class Evict:
-    """Ask for a pod's eviction, which respects PodDisruptionBudgets."""
+    """Ask for a pod's eviction, which respects PodDisruptionBudgets; `is_trial`: only ask whether it would be done."""
 
     key: Key
     uid: Uid
+    is_trial: bool = False
 
 
 @dataclass(frozen=True)

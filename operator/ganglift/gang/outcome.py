@@ -9,6 +9,7 @@
     Settling         settle     kube-scheduler binds
     Stuck            settle     failed, and bare pods can't be taken back
     BackOff          any        the next attempt comes later
+    Preempting       queue      lower pods are being evicted, their room is reserved
     Held             queue      waits with a hold on named nodes
 
 Each has a `reason` and a `message`; both stay the same as long as nothing changed, so that nothing is written.
@@ -180,8 +181,34 @@ class Held:
         return f"{words}, waits for {self.waits_for}" if self.waits_for else words
 
 
+@dataclass(frozen=True)
+class Preempting:
+    """Pods of lower priority are told to leave these nodes; `trouble` says what keeps them there."""
+
+    reason: ClassVar[Reason] = Reason.PREEMPTING
+    victims: int
+    nodes: tuple[str, ...]
+    trouble: str = ""
+
+    @property
+    def message(self) -> str:
+        pods = "1 pod leaves" if self.victims == 1 else f"{self.victims} pods leave"
+        words = f"{pods} for it, room is reserved on {listed(self.nodes)}"
+        return f"{words}; {self.trouble}" if self.trouble else words
+
+
 Outcome = (
-    Waiting | Unschedulable | Reserved | FenceUnavailable | LiftRefused | Lifting | Settling | Stuck | BackOff | Held
+    Waiting
+    | Unschedulable
+    | Reserved
+    | FenceUnavailable
+    | LiftRefused
+    | Lifting
+    | Settling
+    | Stuck
+    | BackOff
+    | Held
+    | Preempting
 )
 
 

@@ -111,6 +111,18 @@ class Reason(StrEnum):
         "The gang has waited long and would fit on the empty cluster, so room is held for it on the nodes named in the "
         "message, which become free one after another.",
     )
+    PREEMPTING = (
+        "Preempting",
+        "There is no room for the whole gang, and there will be once pods of lower priority are gone, which are "
+        "being evicted. Their room is reserved before it is free. An eviction that a PodDisruptionBudget forbids is "
+        "asked for again; nobody is evicted for a gang that would still not fit.",
+    )
+    PREEMPTED = (
+        "Preempted",
+        "The pod was evicted so that a gang of higher priority, named in the message, fits as a whole. Members of a "
+        "Job are made anew, gated, and are not counted as failed.",
+        True,
+    )
     BACK_OFF = (
         "BackOff",
         "The last attempt failed, as the message says. The next one comes at the time given there; the pause grows "

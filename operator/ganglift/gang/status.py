@@ -19,7 +19,7 @@ DEGRADED_AFTER_S = 5
 """How long need must have been unmet before a gang that was whole counts as degraded."""
 
 _MESSAGE_LIMIT = 4096
-_NO_ROOM = (Reason.UNSCHEDULABLE, Reason.BACK_OFF, Reason.HELD, Reason.STUCK)
+_NO_ROOM = (Reason.UNSCHEDULABLE, Reason.BACK_OFF, Reason.HELD, Reason.PREEMPTING, Reason.STUCK)
 _REFUSED = (Reason.LIFT_REFUSED, Reason.FENCE_UNAVAILABLE, Reason.OTHER_SCHEDULER, Reason.NATIVE_SCHEDULING_GROUP)
 _SILENT = (Reason.QUEUED, Reason.BASIC)
 

@@ -50,6 +50,16 @@ def take_back(membership: Membership, jobs: Mapping[Uid, BatchJob], why: str, *,
     return Takeback(tuple(steps), tuple(pod for pod in going if pod.controller is None))
 
 
+def evict(pod: Pod, jobs: Mapping[Uid, BatchJob], why: str) -> tuple[Action, ...]:
+    """Return how to evict a bound pod for a gang's sake.
+
+    A gang's member of a built-in Job is not counted as failed and is made anew: it is detached and deleted, once the
+    eviction API says that no disruption budget forbids it.
+    """
+    actions = _actions(pod, jobs, why, Reason.PREEMPTED)
+    return actions if isinstance(actions[0], Evict) else (Evict(pod.key, pod.uid, is_trial=True), *actions)
+
+
 def may_take_bound(group: PodGroup, state: GangState) -> bool:
     """Whether bound members go too: of a gang that was never whole, or that is disrupted as one."""
     return not state.was_scheduled or is_disrupted_as_one(group)
@@ -80,10 +90,12 @@ def leftovers(pods: Iterable[Pod]) -> tuple[Step, ...]:
     return tuple(Step(pod, (*_detach(pod), _delete(pod))) for pod in marked)
 
 
-def _actions(pod: Pod, jobs: Mapping[Uid, BatchJob], why: str) -> tuple[Action, ...]:
+def _actions(
+    pod: Pod, jobs: Mapping[Uid, BatchJob], why: str, reason: Reason = Reason.GANG_TAKEN_BACK
+) -> tuple[Action, ...]:
     if not _is_of_built_in_job(pod, jobs):
         return (Evict(pod.key, pod.uid),)
-    notice = (_disruption(pod, why),) if pod.is_bound else ()
+    notice = (_disruption(pod, why, reason),) if pod.is_bound else ()
     return (*notice, *_detach(pod), _delete(pod))
 
 
@@ -92,11 +104,11 @@ def _is_of_built_in_job(pod: Pod, jobs: Mapping[Uid, BatchJob]) -> bool:
     return job is not None and job.spec.managed_by in (None, BUILT_IN_JOB_CONTROLLER)
 
 
-def _disruption(pod: Pod, why: str) -> Action:
+def _disruption(pod: Pod, why: str, reason: Reason) -> Action:
     condition = {
         "type": ConditionType.DISRUPTION_TARGET.value,
         "status": "True",
-        "reason": Reason.GANG_TAKEN_BACK.value,
+        "reason": reason.value,
         "message": why,
     }
     return strategic(Kind.POD, pod.key, pod.uid, {"status": {"conditions": [condition]}}, subresource="status")

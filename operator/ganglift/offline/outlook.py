@@ -86,6 +86,12 @@ class Unheard:
     def member_ends(self, pod: Pod) -> None:
         """Nobody is to be told."""
 
+    def pod_left(self, pod: Pod) -> None:
+        """Nobody is to be told."""
+
+    def pinned_changed(self, node: str) -> None:
+        """Nobody is to be told."""
+
     def capacity_grew(self, by: Key | None = None) -> None:
         """Nobody is to be told."""
 

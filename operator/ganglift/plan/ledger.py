@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from ganglift.api.model import Object
+from ganglift.api.policy import DisruptionBudget
 from ganglift.api.storage import Claim, CsiNode, DeviceClass, Namespace, PersistentVolume, StorageClass
 from ganglift.base.ids import NodeName
 from ganglift.plan.shape import ClaimKey
@@ -16,6 +17,8 @@ from ganglift.plan.volumes import Storage
 
 STORAGE_KINDS: tuple[type[Object], ...] = (Claim, PersistentVolume, StorageClass, CsiNode)
 LEDGER_KINDS: tuple[type[Object], ...] = (*STORAGE_KINDS, Namespace, DeviceClass)
+"""What a plan can depend on. Disruption budgets are kept as well: they matter to evictions alone."""
+_KEPT: tuple[type[Object], ...] = (*LEDGER_KINDS, DisruptionBudget)
 
 T = TypeVar("T", bound=Object)
 
@@ -25,7 +28,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.version = 0
-        self._objects: dict[type[Object], dict[Any, Object]] = {kind: {} for kind in LEDGER_KINDS}
+        self._objects: dict[type[Object], dict[Any, Object]] = {kind: {} for kind in _KEPT}
         self._limits: dict[NodeName, dict[str, int]] = {}
         self._volume_of: dict[ClaimKey, str] = {}
         """Of claims that a volume says it is for: that volume's name."""
@@ -111,6 +114,10 @@ class Ledger:
         classes = cast("Iterable[DeviceClass]", self._objects[DeviceClass].values())
         return frozenset(one.spec.extended_resource_name for one in classes if one.spec.extended_resource_name)
 
+    def budgets(self) -> tuple[DisruptionBudget, ...]:
+        """Return the disruption budgets there are."""
+        return tuple(cast("Iterable[DisruptionBudget]", self._objects[DisruptionBudget].values()))
+
     def why_unknown(self, *kinds: type[Object]) -> str:
         """Return why some of these kinds are not known, empty where they all are or no reason is known."""
         return " and ".join(dict.fromkeys(self._why_unknown[kind] for kind in kinds if kind in self._why_unknown))
@@ -149,6 +156,8 @@ class Ledger:
             self._limits.pop(NodeName(one.name), None)
 
     def _changed(self, kind: type[Object]) -> None:
+        if kind is DisruptionBudget:
+            return
         self.version += 1
         self._views.pop(kind, None)
         if kind in STORAGE_KINDS:
@@ -156,7 +165,7 @@ class Ledger:
 
 
 def _name_of(one: Object) -> ClaimKey | str:
-    return one.key if isinstance(one, Claim) else one.name
+    return one.key if isinstance(one, Claim | DisruptionBudget) else one.name
 
 
 def _essence(one: Object) -> tuple[object, ...]:

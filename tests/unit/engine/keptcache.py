@@ -21,12 +21,20 @@ class Told:
     returned: int = 0
     ended: list[str] = field(default_factory=list)
     bound: list[Key] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    pinned: list[str] = field(default_factory=list)
 
     def group_changed(self, key: Key) -> None:
         self.changed.append(key)
 
     def member_ends(self, pod: Pod) -> None:
         self.ended.append(pod.name)
+
+    def pod_left(self, pod: Pod) -> None:
+        self.left.append(pod.name)
+
+    def pinned_changed(self, node: str) -> None:
+        self.pinned.append(node)
 
     def capacity_grew(self, by: Key | None = None) -> None:
         self.grew.append(by)

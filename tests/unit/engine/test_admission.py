@@ -160,7 +160,7 @@ async def test_room_taken_while_the_fence_stands_lets_the_gang_wait_whole(cluste
     cluster.bind("important", "n8")
     cluster.scheduler.go_on()
     await cluster.until(lambda: cluster.reason("g") == "Unschedulable")
-    assert (cluster.count("g", gated=True), reserved(cluster)) == (2, 0)
+    await cluster.until(lambda: (cluster.count("g", gated=True), reserved(cluster)) == (2, 0), within_s=0.1)
 
 
 async def test_a_node_that_goes_while_the_fence_stands_is_not_lifted_onto(cluster: FakeCluster) -> None:

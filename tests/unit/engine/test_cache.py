@@ -352,3 +352,41 @@ def test_nobody_is_told_of_the_end_of_a_pod_that_was_not_bound_or_is_no_member()
     cache = KeptCache()
     cache.show(pod("a").gang("g").gated().terminating(), pod("b").on("n1", "Failed"))
     assert cache.told.ended == []
+
+
+# For whom room is held
+
+
+PINNED = pod("d").needs_node(("metadata.name", "In", ["n1"]), fields=True)
+
+
+def test_a_pod_that_can_go_to_one_node_alone_is_told_of_until_it_is_there_or_gone(cache: KeptCache) -> None:
+    cache.show(PINNED)
+    assert cache.told.pinned == ["n1"]
+    cache.show(PINNED.on("n1"))
+    assert cache.told.pinned == ["n1", "n1"]
+    cache.show(PINNED.on("n1").label("a", "b"))
+    assert cache.told.pinned == ["n1", "n1"]
+
+
+def test_a_pinned_pod_that_is_deleted_is_told_of(cache: KeptCache) -> None:
+    cache.show(PINNED)
+    cache.delete_pod(PINNED.made)
+    assert cache.told.pinned == ["n1", "n1"]
+
+
+def test_a_pod_that_ends_has_left_and_one_that_is_told_to_go_has_not(cache: KeptCache) -> None:
+    cache.show(member("a").on("n1"), member("b").on("n2").terminating())
+    assert cache.told.left == []
+    cache.show(member("a").on("n1", "Succeeded"))
+    cache.delete_pod(member("b").on("n2").terminating().made)
+    assert cache.told.left == ["a", "b"]
+
+
+def test_priorities_are_counted_of_pods_that_have_their_place_for_good(cache: KeptCache) -> None:
+    cache.show(member("a").on("n1").priority(5), member("b").nominated("n2").gated().priority(3))
+    assert cache.priorities == {5: 1}
+    cache.show(member("b").on("n2").priority(3), member("a").on("n1").priority(5).terminating())
+    assert cache.priorities == {3: 1}
+    cache.delete_pod(member("b").on("n2").priority(3).made)
+    assert cache.priorities == {}

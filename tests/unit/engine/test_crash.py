@@ -33,12 +33,12 @@ async def undisturbed() -> tuple[Summary, int]:
 async def test_the_story_ends_as_it_should() -> None:
     summary, writes = await undisturbed()
     assert [pod[:2] for pod in summary["pods"]] == [
-        ("a", "Failed"),
-        *[("a", "Running")] * 3,
+        ("first", "Failed"),
+        *[("first", "Running")] * 3,
         *[("late-workers", "Running")] * 2,
     ]
     assert summary["children"]["late"].get("failed", 0) == 0
-    assert summary["groups"].keys() == {"a", "late-workers"}
+    assert summary["groups"].keys() == {"first", "late-workers"}
     assert summary["fences"] == 0
     assert writes > 100
 

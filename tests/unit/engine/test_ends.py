@@ -131,7 +131,7 @@ async def test_when_all_is_done_nothing_is_written_any_more(cluster: FakeCluster
     await waiting(cluster)
     cluster.add(job("train", 3), podgroup("b", None), *pods("b", 2, gpus=0))
     await cluster.until(lambda: cluster.bound("train-workers") == 3)
-    await cluster.quiet()
+    await cluster.quiet(for_s=310, within_s=1200)
     written = len(cluster.core.writes)
     await asyncio.sleep(300)
     assert len(cluster.core.writes) == written
