@@ -16,7 +16,7 @@ from tests.support.inprocess import Fate
 from tests.support.manifests import is_gated, job, node, node_of, nominated, pod, podgroup
 
 from ganglift.api.names import GROUP_LABEL
-from ganglift.kube.resources import BATCH_JOBS, JOBS, POD_GROUPS, PODS, WORKLOADS, Resource
+from ganglift.kube.resources import BATCH_JOBS, JOBS, NODES, POD_GROUPS, PODS, WORKLOADS, Resource
 
 Summary = dict[str, Any]
 
@@ -40,7 +40,14 @@ class Story:
         """Return how all stands in the end."""
         watchman = asyncio.create_task(self._restart())
         self.cluster.operator(fate=self.fates[0])
-        for chapter in (self.room_comes, self.two_compete, self.a_member_is_lost, self.room_is_stolen, self.the_end):
+        for chapter in (
+            self.room_comes,
+            self.two_compete,
+            self.a_member_is_lost,
+            self.room_is_stolen,
+            self.one_for_all,
+            self.the_end,
+        ):
             await chapter()
         await self.cluster.quiet(for_s=25)
         watchman.cancel()
@@ -88,10 +95,25 @@ class Story:
         cluster = self.cluster
         cluster.nodes(3, first=6)
         await cluster.until(lambda: cluster.bound(self.second) == 3)
-        cluster.add(job("late", 2, backoffLimit=0, scheduleTimeoutSeconds=10))
+        late = job("late", 2, backoffLimit=0, scheduleTimeoutSeconds=10)
+        late["spec"]["scheduling"]["disruptionMode"] = {"all": {}}
+        cluster.add(late)
         await cluster.until(lambda: self._thief_came)
         await cluster.until(lambda: cluster.count("late-workers", gated=True) == 2)
         cluster.delete(PODS, "thief")
+        await cluster.until(lambda: cluster.reason("late-workers") == "Scheduled")
+
+    async def one_for_all(self) -> None:
+        """A gang that is disrupted as one loses a member and its node, starts anew, and runs when the node is back."""
+        cluster = self.cluster
+        members = cluster.pods("late-workers")
+        old, lost = {one["metadata"]["uid"] for one in members}, members[0]
+        cluster.edit(NODES, node_of(lost), {"spec": {"unschedulable": True}})
+        cluster.edit(PODS, lost["metadata"]["name"], {"metadata": {"finalizers": None}})
+        cluster.delete(PODS, lost["metadata"]["name"])
+        await cluster.until(lambda: ("Degraded", "True") in _conditions(cluster.get(POD_GROUPS, "late-workers")))
+        await cluster.until(lambda: not old & {one["metadata"]["uid"] for one in cluster.pods("late-workers")})
+        cluster.edit(NODES, node_of(lost), {"spec": {"unschedulable": False}})
         await cluster.until(lambda: cluster.reason("late-workers") == "Scheduled")
 
     async def the_end(self) -> None:
