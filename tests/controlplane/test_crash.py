@@ -12,6 +12,7 @@ from tests.controlplane.cluster import GANG_JOBS, JOBS, POD_GROUPS, PODS, Cluste
 from tests.controlplane.conftest import StartOperator
 from tests.controlplane.history import History
 from tests.controlplane.operator import OperatorProcess
+from tests.controlplane.playgrounds import on_both_versions
 from tests.controlplane.proxy import Hold, Match, Proxy, Request
 from tests.support.polling import eventually
 
@@ -116,6 +117,7 @@ def test_gang_that_was_not_reserved_stays_whole_and_waiting_after_a_kill(
     assert [life.name for life in history.lives(loser) if life.was_ungated] == []
 
 
+@on_both_versions
 def test_take_back_cut_off_by_a_kill_is_finished_and_counts_no_failure(
     cluster: Cluster, proxy: Proxy, operator: OperatorProcess
 ) -> None:

@@ -83,7 +83,7 @@ def test_operations_install_upgrade_and_uninstall(playground: Playground, kubect
     assert kubectl.run("get", "gpg").is_ok
 
 
-def test_operations_frees_gated_pods(playground: Playground, kubectl: Kubectl) -> None:
+def test_g13_operations_frees_gated_pods(playground: Playground, kubectl: Kubectl) -> None:
     run_operations(playground, "Installing")
     kubectl.run("apply", "--filename", str(GATED_PODS))
     run_operations(playground, "Uninstalling")

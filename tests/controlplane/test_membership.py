@@ -121,7 +121,7 @@ def test_deleted_job_takes_all_that_was_made_for_it(running: Cluster) -> None:
     eventually(lambda: left(running), lambda found: not found, within_s=20)
 
 
-def test_deleted_job_takes_all_that_was_made_for_it_also_without_an_operator(
+def test_l9_deleted_job_takes_all_that_was_made_for_it_also_without_an_operator(
     running: Cluster, operator: OperatorProcess
 ) -> None:
     operator.kill()
@@ -137,6 +137,19 @@ def test_deleted_job_whose_gang_waits_takes_its_pods_also_without_an_operator(
     operator.kill()
     cluster.delete(f"{GANG_JOBS}/train")
     eventually(lambda: left(cluster), lambda found: not found, within_s=20)
+
+
+def test_l9_namespace_goes_away_without_an_operator(cluster: Cluster, operator: OperatorProcess) -> None:
+    namespaces, doomed = "/api/v1/namespaces", "/namespaces/doomed/"
+    cluster.create(namespaces, {"metadata": {"name": "doomed"}})
+    account = f"{namespaces}/doomed/serviceaccounts/default"
+    eventually(lambda: cluster.exists(account), bool, within_s=15)
+    cluster.create(GANG_JOBS.replace("/namespaces/default/", doomed), gang_job("train", 2))
+    pods = PODS.replace("/namespaces/default/", doomed)
+    eventually(lambda: cluster.items(pods), lambda found: len(found) == 2, within_s=15)
+    operator.kill()
+    cluster.delete(f"{namespaces}/doomed")
+    eventually(lambda: cluster.exists(f"{namespaces}/doomed"), lambda exists: not exists, within_s=60)
 
 
 def test_nothing_that_is_made_bears_a_finalizer_of_ours(running: Cluster) -> None:

@@ -94,7 +94,7 @@ def test_nobody_starts_once_the_job_has_succeeded_by_its_own_policy(cluster: Clu
 def test_replacement_that_comes_only_when_the_old_pod_is_gone_is_explained(cluster: Cluster) -> None:
     cluster.add_gpu_nodes(2)
     job = gang_job("train", 2, podReplacementPolicy="Failed")
-    job["spec"]["template"]["metadata"] = {"annotations": {"playground.ganglift.dev/stop-seconds": "4"}}
+    job["spec"]["template"]["metadata"] = {"annotations": {"playground.ganglift.dev/stop-seconds": "2"}}
     job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30
     cluster.create(GANG_JOBS, job)
     gone = await_running(cluster, 2)[0]

@@ -76,7 +76,7 @@ def test_gang_shows_the_refusal_in_its_own_words(refusing: Cluster, start_operat
     assert WORDS in refusing.await_reason("train", "LiftRefused")["message"]
 
 
-def test_no_member_is_let_loose_when_one_is_refused(
+def test_g1_no_member_is_let_loose_when_one_is_refused(
     refusing: Cluster, history: History, start_operator: StartOperator
 ) -> None:
     start_operator(refusing)
@@ -89,7 +89,7 @@ def test_no_member_is_let_loose_when_one_is_refused(
     assert [life.name for life in history.lives("train") if life.was_ungated] == []
 
 
-def test_refused_gang_leaves_its_room_to_another(refusing: Cluster, start_operator: StartOperator) -> None:
+def test_c8_refused_gang_leaves_its_room_to_another(refusing: Cluster, start_operator: StartOperator) -> None:
     start_operator(refusing)
     make_gang(refusing, "train", team="refused")
     refusing.await_reason("train", "LiftRefused")
