@@ -7,7 +7,9 @@ evicted before the watch has shown all reservations and the whole gang still fit
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from ganglift.api.names import HELD_UNTIL, REASSERTED
 from ganglift.api.pod import Pod
@@ -18,20 +20,23 @@ from ganglift.engine.cache import Cache
 from ganglift.engine.claim import Claim
 from ganglift.engine.claims import pinned_nodes
 from ganglift.engine.entry import Entry
-from ganglift.engine.executor import Executor, ref_of
+from ganglift.engine.executor import Executor, NotLeading, ref_of
 from ganglift.engine.jobs import Jobs
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.scheduler import SchedulerLease
+from ganglift.engine.tasks import Tasks
 from ganglift.engine.work import GroupWork
 from ganglift.engine.writes import nominate, rfc3339
 from ganglift.gang.actions import Announce, Evict, Kind
-from ganglift.gang.outcome import Held, Outcome, Preempting
+from ganglift.gang.outcome import Held, Outcome, Preempting, Unschedulable
 from ganglift.gang.reasons import Reason
 from ganglift.gang.takeback import evict
 from ganglift.kube.client import PatchType
 from ganglift.kube.errors import Conflict, Invalid, KubeError, NotFound
 
 log = logging.getLogger(__name__)
+
+EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,31 @@ class Claiming:
 
     def __post_init__(self) -> None:
         self._watched = SchedulerLease(self.executor)
+
+    async def watch(self, due: Callable[[], Iterable[Entry]], mark: Callable[[Key], None]) -> NoReturn:
+        """Plan anew what time has come for, and keep reservations known to kube-scheduler, until cancelled."""
+        while True:
+            await self.clock.sleep(EVERY_S)
+            for entry in due():
+                entry.wants_plan = True
+                mark(entry.key)
+            with suppress(KubeError, NotLeading):
+                await self.reassert()
+
+    def pursue(self, entry: Entry, tasks: Tasks) -> None:
+        """Go on with the room that is reserved for a group before it is free, or drop what it has no use for."""
+        claim, look = entry.claim, entry.look
+        if claim is None or entry.is_busy:
+            return
+        if look is None or not look.is_ready or not look.state.to_place:
+            entry.claim = None
+            return
+        if entry.outcome is None or isinstance(entry.outcome, Unschedulable | Held | Preempting):
+            entry.outcome = self.outcome(entry, claim)
+        if not entry.trouble.is_waiting(self.clock.monotonic()):
+            todo = self.todo(entry, claim)
+            if not todo.is_nothing:
+                tasks.start(entry, lambda: self.carry_out(entry, claim, todo), "claim")
 
     def todo(self, entry: Entry, claim: Claim) -> Todo:
         """Return what is to be done for the claim now."""

@@ -17,8 +17,6 @@ look, and a slow sweep looks without one.
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
-from contextlib import suppress
 from typing import NoReturn
 
 from ganglift.api.job import BatchJob
@@ -30,32 +28,28 @@ from ganglift.base.settings import Settings
 from ganglift.engine.backoff import Backoff
 from ganglift.engine.cache import Cache
 from ganglift.engine.claiming import Claiming
-from ganglift.engine.claims import Claims, Unfit
+from ganglift.engine.claims import Claims
 from ganglift.engine.classes import Classes
 from ganglift.engine.distrust import Distrust
 from ganglift.engine.entry import Entry
-from ganglift.engine.executor import Executor, NotLeading
+from ganglift.engine.executor import Executor
 from ganglift.engine.fence import Fence
 from ganglift.engine.housekeeping import Housekeeping
 from ganglift.engine.jobs import Jobs
-from ganglift.engine.look import Look, look_at
+from ganglift.engine.look import look_at
 from ganglift.engine.nominations import Nominations
-from ganglift.engine.planning import ask
+from ganglift.engine.partial import Partial
 from ganglift.engine.queue import Queue, show_places
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.scheduler import SchedulerLease
-from ganglift.engine.settle import Repair, Situation, TakeBack, settle, shown
+from ganglift.engine.starts import Starts
 from ganglift.engine.tasks import Tasks
 from ganglift.engine.timers import Timers
-from ganglift.engine.work import RESTARTED, GroupWork
-from ganglift.gang.outcome import Held, Preempting, Settling, Stuck, Unschedulable, Waiting
+from ganglift.engine.work import GroupWork
+from ganglift.gang.outcome import Waiting
 from ganglift.gang.split import base_of
-from ganglift.gang.takeback import leftovers
-from ganglift.kube.errors import KubeError
 from ganglift.plan.queue import Policy
-from ganglift.plan.request import GroupRequest
-from ganglift.plan.verdict import DoesNotFit, Fits, Placement, PlanResult
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +78,6 @@ class Engine:
         self._clock = clock
         self._rng = rng or random.Random()
         self._distrust = Distrust(settings.node_avoid)
-        self._queue = Queue(Policy(settings.queue_policy), self.cache.books.ledger)
         self._remarks = Remarks(executor, self.classes)
         self._report = Report(executor, clock, self.classes, self._later)
         scheduler = SchedulerLease(executor)
@@ -120,6 +113,13 @@ class Engine:
             self.group_changed,
         )
         self._timers: Timers[Key] = Timers(self._mark)
+        self._partial = Partial(
+            self.cache, self.nominations, self._distrust, self._work, self._tasks, clock, self._later
+        )
+        queue = Queue(Policy(settings.queue_policy), self.cache.books.ledger)
+        self._starts = Starts(
+            self.cache, self.entries, queue, self._distrust, self._work, self._tasks, clock, settings.max_reserved
+        )
         self._claims = Claims(self.cache, self.entries, self.classes, settings, clock)
         self._claiming = Claiming(
             self.cache,
@@ -204,7 +204,7 @@ class Engine:
             if not parts:
                 self._parts.pop(base, None)
             self._housekeeping.tidy_soon()
-            if self._queue.is_strict(self._queue.exceptions()):
+            if self._starts.queue.is_strict(self._starts.queue.exceptions()):
                 self.room_returned()  # others may have waited behind it
 
     def set_job(self, job: BatchJob) -> None:
@@ -240,7 +240,7 @@ class Engine:
                 tasks.create_task(self._housekeeping.sweep(), name="sweep")
                 tasks.create_task(self._housekeeping.tidy(), name="tidy")
                 tasks.create_task(self._report.run(), name="report")
-                tasks.create_task(self._watch_claims(), name="claims")
+                tasks.create_task(self._claiming.watch(self._claims.due, self._mark), name="claims")
                 await self._loop()
         finally:
             self._timers.close()
@@ -262,10 +262,10 @@ class Engine:
         for entry in due:
             with self._tasks.blaming(entry):
                 self._look(entry)
-                self._settle(entry)
-        waiting = self._waiting(grew)
+                self._partial.settle(entry)
+        waiting = self._starts.waiting(grew)
         if waiting:
-            await self._claims.consider(await self._plan(waiting))
+            await self._claims.consider(await self._starts.plan(waiting))
         concerned = {entry.key: entry for entry in (*due, *waiting)}.values()
         show_places(concerned, self.entries.values())
         for entry in concerned:
@@ -274,9 +274,9 @@ class Engine:
 
     def _finish(self, entry: Entry) -> None:
         """Do what is left to do for a group once all are planned."""
-        self._pursue(entry)
+        self._claiming.pursue(entry, self._tasks)
         self._release(entry)
-        self._explain_partial(entry)
+        self._partial.explain(entry)
         self._report.show(entry)
         self._remarks.about(entry)
         if (wait_s := entry.waits_s(self._clock.monotonic())) > 0:
@@ -304,148 +304,6 @@ class Engine:
         elif look.state.is_whole:
             entry.outcome = None
             entry.backoff.reset()
-
-    def _settle(self, entry: Entry) -> None:
-        """Finish an interrupted take-back, start what a partial gang needs, free pods that wait for no gang."""
-        look = entry.look
-        if look is None or entry.is_busy:
-            return
-        if not look.is_partial:
-            entry.partial_since = entry.unrepairable_since = None
-        if entry.trouble.is_waiting(self._clock.monotonic()):
-            return
-        if detached := leftovers(look.membership.leaving):
-            self._tasks.start(entry, lambda: self._work.remove(detached), "remove")
-        elif freed := look.freed:
-            self._tasks.start(entry, lambda: self._work.free(freed), "free")
-        elif look.is_partial:
-            self._settle_partial(entry, look)
-        elif (back := self._work.restart(look)).steps:
-            self._tasks.start(entry, lambda: self._work.take_back(entry, back, RESTARTED), "restart")
-
-    def _settle_partial(self, entry: Entry, look: Look) -> None:
-        now, monotonic = self._clock.now(), self._clock.monotonic()
-        entry.partial_since = entry.partial_since or now
-        since = entry.unrepairable_since
-        situation = Situation(
-            snapshot=self.cache.snapshot(),
-            now=now,
-            partial_since=entry.partial_since,
-            planned=self.nominations.written,
-            avoid=self._distrust.avoided(now) | entry.refused,
-            unrepairable_for_s=monotonic - since if since is not None else 0.0,
-            may_repair=entry.repaired_at != self.cache.books.version,
-            repairs=entry.repairs,
-        )
-        step = settle(look, situation)
-        if not step.is_without_place:
-            entry.unrepairable_since = None
-        elif since is None:
-            entry.unrepairable_since = monotonic
-        if look.state.to_place == 0:
-            entry.outcome = shown(look, situation, step)
-        match step:
-            case Repair():
-                entry.repaired_at = self.cache.books.version
-                self._tasks.start(entry, lambda: self._work.repair(entry, step), "repair")
-            case TakeBack():
-                self._take_back(entry, look, step.why)
-            case _:
-                self._later(entry, step.wait_s(now))
-
-    def _take_back(self, entry: Entry, look: Look, why: str) -> None:
-        back = self._work.way_back(look, why)
-        if back.steps:
-            self._tasks.start(entry, lambda: self._work.take_back(entry, back, why), "take back")
-        else:
-            # Nobody would make these pods again: all that can be done is to say so.
-            names = tuple(pod.name for pod in back.left)
-            entry.outcome = Stuck(look.state.scheduled, look.state.need, names)
-
-    def _explain_partial(self, entry: Entry) -> None:
-        """Say of a gang that lacks members or room for more of them that some are on their way or have a place."""
-        look, outcome = entry.look, entry.outcome
-        if look is not None and look.is_partial and not entry.is_busy and isinstance(outcome, Waiting | Unschedulable):
-            entry.outcome = Settling(look.state.scheduled, look.state.need, outcome.message)
-
-    def _waiting(self, grew: bool) -> list[Entry]:
-        """Return the groups to plan now; under the strict policy one that is not due may still be in the way."""
-        now = self._clock.monotonic()
-        ready = [entry for entry in self.entries.values() if entry.is_ready and not entry.waits_s(now)]
-        due = [entry for entry in ready if grew or entry.wants_plan]
-        return ready if due and self._queue.is_strict(self._queue.exceptions()) else due
-
-    async def _watch_claims(self) -> NoReturn:
-        """Plan anew what time has come for, and keep reservations known to kube-scheduler, until cancelled."""
-        while True:
-            await self._clock.sleep(CLAIMS_EVERY_S)
-            for entry in self._claims.due():
-                entry.wants_plan = True
-                self._mark(entry.key)
-            with suppress(KubeError, NotLeading):
-                await self._claiming.reassert()
-
-    def _pursue(self, entry: Entry) -> None:
-        """Go on with the room that is reserved for a group before it is free, or drop what it has no use for."""
-        claim, look = entry.claim, entry.look
-        if claim is None or entry.is_busy:
-            return
-        if look is None or not look.is_ready or not look.state.to_place:
-            entry.claim = None
-            return
-        if entry.outcome is None or isinstance(entry.outcome, Unschedulable | Held | Preempting):
-            entry.outcome = self._claiming.outcome(entry, claim)
-        if not entry.trouble.is_waiting(self._clock.monotonic()):
-            todo = self._claiming.todo(entry, claim)
-            if not todo.is_nothing:
-                self._tasks.start(entry, lambda: self._claiming.carry_out(entry, claim, todo), "claim")
-
-    async def _plan(self, waiting: list[Entry]) -> list[Unfit]:
-        """Ask the planner about all of these at once, and start those that fit; return those that do not."""
-        avoided = self._distrust.avoided(self._clock.now())
-        by_key = {entry.key: entry for entry in waiting}
-        requests: list[GroupRequest] = []
-        for entry in waiting:
-            entry.wants_plan = False
-            with self._tasks.blaming(entry):
-                requests += [entry.look.request(self.cache.member, avoided)] if entry.look is not None else []
-        snapshot, blaming = self.cache.snapshot(), lambda key: self._tasks.blaming(by_key[key])
-        result = await ask(snapshot, requests, self._queue.default, self._queue.exceptions(), blaming)
-        self._start_and_tell(by_key, result)
-        asked = {request.key: request for request in requests}
-        unfit = (key for key, verdict in result.verdicts.items() if isinstance(verdict, DoesNotFit))
-        return [(by_key[key], asked[key]) for key in unfit if not by_key[key].is_dropped and not by_key[key].is_busy]
-
-    def _start_and_tell(self, by_key: Mapping[Key, Entry], result: PlanResult) -> None:
-        """Start the admission of those that fit; say of the others why not."""
-        for key, verdict in result.verdicts.items():
-            entry = by_key[key]
-            if entry.is_dropped or entry.is_busy:
-                continue
-            if isinstance(verdict, Fits):
-                self._admit(entry, verdict if verdict.placements else self._beyond_need(result.extras.get(key, ())))
-            elif entry.look is not None:
-                entry.outcome = self._queue.unschedulable(entry, entry.look.words_of(verdict))
-
-    def _beyond_need(self, placements: tuple[Placement, ...]) -> Fits:
-        """Return places for members beyond need as a plan of their own."""
-        pods = (self.cache.pods.get(place.uid) for place in placements)
-        alone = all(self.cache.member(pod).shape.demand.is_alone for pod in pods if pod is not None)
-        return Fits(placements, in_sequence=not alone)
-
-    def _admit(self, entry: Entry, fits: Fits) -> None:
-        """Start the admission of a plan, unless too many reservations stand already: then plan again when some go."""
-        if not fits.placements:
-            return
-        others = len(self.cache.reserved_uids() - {place.uid for place in fits.placements})
-        if others and others + len(fits.placements) > self.settings.max_reserved:
-            entry.wants_plan = True
-            entry.outcome = None
-            return
-        entry.claim = None
-        for place in fits.placements:
-            self.cache.assume(place.uid, place.node)
-        self._tasks.start(entry, lambda: self._work.admit(entry, fits), "admit")
 
     def _release(self, entry: Entry) -> None:
         """Give back room kept for gated members, unless they are about to be planned again."""
