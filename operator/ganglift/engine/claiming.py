@@ -69,6 +69,8 @@ class Claiming:
     later: Callable[[Entry, float], None]
     _watched: SchedulerLease = field(init=False)
     _holder: str | None = None
+    _told: set[Uid] = field(default_factory=set)
+    """Members whose reservation was written while the present holder of the Lease led."""
 
     def __post_init__(self) -> None:
         self._watched = SchedulerLease(self.executor)
@@ -151,12 +153,15 @@ class Claiming:
         entry.take(type(entry.group).model_validate(answer))
 
     async def _nominate(self, places: Mapping[Uid, NodeName]) -> None:
+        if places and self._holder is None:
+            self._holder = await self._watched.read()
         seen = self.cache.expect(places, lambda pod: pod.nominated == places[pod.uid])
 
         async def one(pod: Pod) -> None:
             self.nominations.write(pod.uid, places[pod.uid])
             body = nominate(pod, places[pod.uid])
             await self.executor.patch(ref_of(Kind.POD, pod.key), body, PatchType.MERGE, subresource="status")
+            self._told.add(pod.uid)
 
         pods = [pod for uid in places if (pod := self.cache.pods.get(uid)) is not None]
         answers = await asyncio.gather(*map(one, pods), return_exceptions=True)
@@ -208,22 +213,26 @@ class Claiming:
     # A new kube-scheduler
 
     async def reassert(self) -> None:
-        """Tell a kube-scheduler that has taken over of the claims: 1.34 knows no nomination from before its start.
+        """Tell kube-scheduler of reservations that it may not know: 1.34 forgets those from before its start.
 
-        It takes note of a gated pod when that changes in any way.
+        It takes note of a gated pod when that changes in any way. So do reservations that an earlier process made, for
+        nobody knows which kube-scheduler led then.
         """
         claimed = {uid for entry in self.entries.values() if entry.claim is not None for uid in entry.claim.places}
+        self._told &= claimed
         if not claimed:
             self._holder = None
             return
         holder = await self._watched.read()
-        known, self._holder = self._holder, holder
-        if known is None or known == holder:
-            return
-        reserved = [pod for uid in claimed if (pod := self.cache.pods.get(uid)) is not None and pod.nominated]
-        log.info("another kube-scheduler leads, reservations are told again", extra={"members": len(reserved)})
-        await asyncio.gather(*(self._touch(pod, holder) for pod in reserved))
-        await self.scheduler.read()
+        if holder != self._holder:
+            self._holder = holder
+            self._told.clear()
+        untold = [pod for uid in claimed - self._told if (pod := self.cache.pods.get(uid)) is not None]
+        reserved = [pod for pod in untold if pod.nominated]
+        if reserved:
+            log.info("reservations are told to kube-scheduler again", extra={"members": len(reserved)})
+            await asyncio.gather(*(self._touch(pod, holder) for pod in reserved))
+            await self.scheduler.read()
 
     async def _touch(self, pod: Pod, holder: str) -> None:
         body = {"metadata": {"uid": pod.uid, "annotations": {REASSERTED: holder}}}
@@ -231,3 +240,5 @@ class Claiming:
             await self.executor.patch(ref_of(Kind.POD, pod.key), body, PatchType.MERGE)
         except KubeError as error:
             log.warning("a reservation is not told again", extra={"pod": str(pod.key), "error": str(error)})
+        else:
+            self._told.add(pod.uid)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import groupby
 
 from ganglift.base.ids import Key
-from ganglift.plan.fit import fit, usable_nodes
+from ganglift.plan.fit import usable_nodes
 from ganglift.plan.queue import NO_EXCEPTIONS, Exceptions, Line, Policy, in_order
+from ganglift.plan.refusals import Refusals
 from ganglift.plan.request import GroupRequest
 from ganglift.plan.room import Room
 from ganglift.plan.snapshot import Snapshot, Standing
@@ -31,16 +32,16 @@ def plan(
     queue = in_order(groups)
     room = Room(snapshot)
     verdicts: dict[Key, Verdict] = {}
-    line = Line(policy, exceptions)
+    line, refusals = Line(policy, exceptions), Refusals(room)
     for group in _with_reservations_by_priority(room, queue):
-        verdicts[group.key] = _next(room, group, line)
+        verdicts[group.key] = _next(refusals, group, line)
     extras = {group.key: placed for group in queue if (placed := _extras(room, group, verdicts[group.key]))}
     return PlanResult(verdicts, extras)
 
 
-def _next(room: Room, group: GroupRequest, line: Line) -> Verdict:
+def _next(refusals: Refusals, group: GroupRequest, line: Line) -> Verdict:
     blocker = line.blocker(group.key)
-    verdict = Behind(blocker) if blocker is not None else fit(room, group)
+    verdict = Behind(blocker) if blocker is not None else refusals.fit(group)
     if not isinstance(verdict, Fits):
         line.failed(group.key)
     return verdict

@@ -215,13 +215,26 @@ async def test_a_new_kube_scheduler_that_forgets_is_told_again() -> None:
         gang(cluster, "g", 2)
         cluster.add(pod("other"))
         await cluster.until(lambda: len(held(cluster, "g")) == 2)
-        await asyncio.sleep(15)
         cluster.scheduler.restart()
-        await asyncio.sleep(15)
+        await asyncio.sleep(2)
         cluster.kubelets.end("low-1")
         await cluster.stays(lambda: not node_of(cluster.get(PODS, "other") or {"spec": {}}), for_s=20)
         cluster.kubelets.end("low-2")
         await cluster.until(lambda: cluster.bound("g") == 2)
+
+
+async def test_a_kube_scheduler_that_was_replaced_while_no_operator_ran_is_told_again() -> None:
+    async with FakeCluster(minor=34) as cluster:
+        await full(cluster, 2)
+        gang(cluster, "g", 2)
+        cluster.add(pod("other"))
+        await cluster.until(lambda: len(held(cluster, "g")) == 2)
+        await cluster.operators[-1].kill()
+        cluster.scheduler.restart()
+        cluster.operator(settings=SOON)
+        await asyncio.sleep(3)
+        cluster.kubelets.end("low-1")
+        await cluster.stays(lambda: not node_of(cluster.get(PODS, "other") or {"spec": {}}), for_s=20)
 
 
 async def test_more_reservations_than_allowed_are_not_held(cluster: FakeCluster) -> None:

@@ -117,3 +117,38 @@ async def test_r1_a_preemptor_wipes_a_reservation_and_nobody_is_let_loose(cluste
     on_tops = node_of(cluster.get(PODS, "top") or {})
     await cluster.until(lambda: all(nominated(one) != on_tops for one in cluster.pods("g")))
     assert cluster.reason("g") in ("Held", "Unschedulable")
+
+
+async def test_c13_a_replacement_goes_before_a_filler_that_waits_for_the_same_node(cluster: FakeCluster) -> None:
+    cluster.nodes(2)
+    cluster.operator()
+    cluster.add(podgroup("g", 2), *pods("g", 2))
+    await cluster.until(lambda: cluster.bound("g") == 2)
+    await asyncio.sleep(1.1)
+    cluster.add(podgroup("filler", 1), *pods("filler", 1))
+    await cluster.until(lambda: cluster.reason("filler") == "Unschedulable")
+    drained = node_of(cluster.get(PODS, "g-1") or {})
+    cluster.edit(NODES, drained, {"spec": {"unschedulable": True}})
+    cluster.delete(PODS, "g-1")
+    cluster.add(pod("g-2", "g"))
+    await asyncio.sleep(10)
+    assert cluster.condition("g", "Degraded")["status"] == "True"
+    cluster.edit(NODES, drained, {"spec": {"unschedulable": None}})
+    await cluster.until(lambda: cluster.bound("g") == 2, within_s=2)
+    assert not cluster.bound("filler")
+
+
+async def test_r8_a_low_pod_that_slips_in_before_the_lift_goes_for_the_whole_gang(cluster: FakeCluster) -> None:
+    cluster.priority_class("high", 100)
+    cluster.nodes(2)
+    cluster.operator()
+    cluster.scheduler.stop()
+    cluster.add(pod("any", gpus=0))
+    cluster.add(podgroup("g", 2), *pods("g", 2, priorityClassName="high"))
+    await cluster.until(lambda: cluster.reason("g") == "Reserved")
+    cluster.add(pod("low"))
+    cluster.bind("low", "n2")
+    cluster.scheduler.go_on()
+    await cluster.until(lambda: cluster.bound("g") == 2)
+    assert cluster.get(PODS, "low") is None
+    assert all(one["metadata"]["name"] in ("g-0", "g-1") for one in cluster.pods("g"))

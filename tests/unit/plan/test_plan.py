@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.builders import books, gang, members, node, node_names, pod
 
 from ganglift.base.ids import Key
 from ganglift.plan.plan import plan
 from ganglift.plan.queue import Policy
+from ganglift.plan.refusals import Refusals
 from ganglift.plan.verdict import Behind, DoesNotFit, Fits
 from ganglift.plan.words import words_of
 
@@ -139,3 +143,33 @@ def test_a_hundred_thousand_members_are_planned() -> None:
     snapshot = books([node(f"n{i:03}").offers(pods=2000, cpu=2000) for i in range(100)]).snapshot()
     verdict = plan(snapshot, [gang("g", members(1, pod("w").asks(cpu=1)) * 100_000)]).verdicts[key("g")]
     assert isinstance(verdict, Fits)
+
+
+def test_like_gangs_are_told_the_same_and_each_what_is_left_when_its_turn_comes() -> None:
+    snapshot = books([node("n").gpus(5)]).snapshot()
+    groups = [
+        gang("a", members(6, WORKER, "a")),
+        gang("b", members(6, WORKER, "b"), created=1),
+        gang("c", members(3, WORKER, "c"), created=2),
+        gang("d", members(6, WORKER, "d"), created=3),
+    ]
+    verdicts = plan(snapshot, groups).verdicts
+    assert verdicts[key("a")] == verdicts[key("b")]
+    found = [verdicts[key(name)] for name in "abd"]
+    assert [verdict.fit for verdict in found if isinstance(verdict, DoesNotFit)] == [5, 5, 2]
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2)), max_size=8))
+def test_a_plan_is_the_same_as_if_each_gang_were_looked_at_by_itself(asked: list[tuple[int, int, int]]) -> None:
+    nodes = [node(f"n{i}").gpus(i + 1) for i in range(3)]
+    low = [pod(f"low-{i}").gpu(1).gated().nominated(f"n{i}") for i in range(2)]
+    snapshot = books(nodes, low).snapshot()
+    own = gang("low", tuple(one.member() for one in low), own=frozenset(one.made.uid for one in low))
+    groups = [
+        gang(f"g{i}", members(count, WORKER.gpu(gpus), f"g{i}"), created=i, priority=priority)
+        for i, (count, gpus, priority) in enumerate(asked)
+    ]
+    together = plan(snapshot, [*groups, own]).verdicts
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Refusals, "_likeness", lambda self, group: None)
+        assert plan(snapshot, [*groups, own]).verdicts == together
