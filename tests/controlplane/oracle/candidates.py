@@ -54,6 +54,8 @@ def asking_as_a_whole(rng: Random, made: PodBuilder) -> PodBuilder:
 
 def on_ports(rng: Random, made: PodBuilder) -> PodBuilder:
     """Host ports of a container, now and then of an init container or sidecar."""
+    if made.made.spec.containers[0].ports:
+        return made
     of = "containers"
     if rng.random() < 0.25 and not made.made.spec.init_containers:
         made, of = made.init("early", sidecar=rng.random() < 0.5), "initContainers"
@@ -78,6 +80,8 @@ _RULES = {
     spreading: 10,
     near: 4,
     apart: 3,
-    storage.mounting: 7,
+    storage.mounting: 6,
+    storage.mounting_disk: 5,
+    storage.mounting_alone: 2,
 }
 """Each with its weight."""

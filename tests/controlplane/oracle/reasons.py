@@ -41,7 +41,7 @@ LATE = (
         "node(s) didn't satisfy existing pods anti-affinity rules": CauseKind.ANTI_AFFINITY,
     },
 )
-"""Filters after the one that looks at room, in order; of those of volumes the planner names one, not the first."""
+"""Filters after the one that looks at room, in their order."""
 _KINDS = {words: kind for group in LATE for words, kind in group.items()}
 _COUNT = re.compile(r"(\d+) (.+?)(?:, (?=\d+ )|\.(?: |$))")
 _NARROWED = "didn't satisfy plugin(s)"
@@ -75,7 +75,7 @@ def decided_by(words: str, causes: Iterable[Cause]) -> CauseKind:
     """Return why kube-scheduler refused the node: what it names if that is a late reason, else the first of ours."""
     late = [kind for reason, kind in _KINDS.items() if reason in counted(words)]
     kinds = {cause.kind for cause in causes}
-    first = (kind for kind in (*EARLY, CauseKind.INSUFFICIENT, CauseKind.CLAIM, *_KINDS.values()) if kind in kinds)
+    first = (kind for kind in (CauseKind.CLAIM, *EARLY, CauseKind.INSUFFICIENT, *_KINDS.values()) if kind in kinds)
     return next(iter((*late, *first)))
 
 
@@ -95,6 +95,6 @@ def complaint(words: str, snapshot: Snapshot, shape: Shape, causes: Iterable[Cau
     if at is None:
         return "" if kinds & {*EARLY, CauseKind.INSUFFICIENT} else "has a late cause only"
     ruled_out = [kind for group in LATE[:at] for kind in group.values() if kind in kinds]
-    if list(late.values()) != [1] or not kinds & set(LATE[at].values()) or ruled_out:
+    if list(late.values()) != [1] or ruled_out or _KINDS[next(iter(late))] not in kinds:
         return "has other late causes"
-    return "" if at == 0 or _KINDS[next(iter(late))] in kinds else "has another cause of that filter"
+    return ""

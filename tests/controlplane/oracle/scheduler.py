@@ -46,7 +46,7 @@ class Scheduler:
     """One control plane's kube-scheduler. It is to have no other work."""
 
     def __init__(self, client: ApiClient) -> None:
-        self._client = client
+        self.client = client
         self._opening = client.session()
         self._watch = Watch(client, f"{_CORE}/pods", self._note)
         self._news = threading.Condition()
@@ -70,7 +70,7 @@ class Scheduler:
         """Make what all worlds share: namespaces, a runtime class, volumes."""
         self._post(f"{_CORE}/namespaces", {"metadata": {"name": "other"}})
         for name, labels in NAMESPACE_LABELS.items():
-            self._client.patch(f"{_CORE}/namespaces/{name}", {"metadata": {"labels": labels}})
+            self.client.patch(f"{_CORE}/namespaces/{name}", {"metadata": {"labels": labels}})
         runtime = {"metadata": {"name": "heavy"}, "handler": "heavy", "overhead": {"podFixed": HEAVY}}
         self._post("/apis/node.k8s.io/v1/runtimeclasses", runtime)
         self._post("/apis/storage.k8s.io/v1/csidrivers", storage.driver())
@@ -78,17 +78,17 @@ class Scheduler:
         self._post_all(_VOLUMES, storage.volumes())
         eventually(lambda: self._phases(_VOLUMES), lambda phases: phases == {"Available"}, within_s=15)
         self._post_all(_CLAIMS, storage.volume_claims())
-        self._client.delete(f"{_CLAIMS}/leaving")
+        self.client.delete(f"{_CLAIMS}/leaving")
         account = f"{_CORE}/namespaces/other/serviceaccounts"
-        eventually(lambda: self._client.get(account)["items"], bool, within_s=15)
-        eventually(lambda: self._client.get(_CLAIMS)["items"], _are_bound, within_s=30)
+        eventually(lambda: self.client.get(account)["items"], bool, within_s=15)
+        eventually(lambda: self.client.get(_CLAIMS)["items"], _are_bound, within_s=30)
 
     def build(self, world: World) -> None:
         """Replace the cluster by another; return when kube-scheduler has heard of it."""
         self._worlds += 1
         for namespace in NAMESPACE_LABELS:
-            self._client.delete(f"{_pods(namespace)}?gracePeriodSeconds=0")
-        self._client.delete(NODES)
+            self.client.delete(f"{_pods(namespace)}?gracePeriodSeconds=0")
+        self.client.delete(NODES)
         self._post_all(NODES, world.nodes)
         for one in world.occupants:
             path = _pods(one.manifest["metadata"]["namespace"])
@@ -144,7 +144,7 @@ class Scheduler:
     # Requests
 
     def _phases(self, path: str) -> set[str]:
-        return {item["status"].get("phase", "") for item in self._client.get(path)["items"]}
+        return {item["status"].get("phase", "") for item in self.client.get(path)["items"]}
 
     def _post(self, path: str, body: Object) -> Object:
         made: Object = self._session.request("POST", path, body)

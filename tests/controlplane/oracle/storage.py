@@ -112,16 +112,24 @@ def csi_nodes() -> Iterable[Object]:
 
 
 def mounting(rng: Random, made: PodBuilder) -> PodBuilder:
-    """Mount a claim or two, or a disk."""
+    """Mount a claim or two."""
     made = made.namespace("default")
-    if rng.random() < 0.3:
-        return made.volume("disk", **_disk(rng))
     if rng.random() < 0.07:
         return made.claim(rng.choice(NOWHERE))
-    kind = rng.choice((tuple(AFFINITIES), tuple(LABELS), tuple(HANDLES), tuple(HANDLES), ALONE))
-    for name in rng.sample(kind, rng.choice((1, 1, 2))):
+    kind = rng.choice((AFFINITIES, LABELS, HANDLES, HANDLES, HANDLES))
+    for name in rng.sample(tuple(kind), rng.choice((1, 1, 2))):
         made = made.claim(name)
     return made
+
+
+def mounting_alone(rng: Random, made: PodBuilder) -> PodBuilder:
+    """Mount a claim for one pod at a time."""
+    return made.namespace("default").claim(rng.choice(ALONE))
+
+
+def mounting_disk(rng: Random, made: PodBuilder) -> PodBuilder:
+    """Mount a disk without a claim."""
+    return made.volume("disk", **_disk(rng))
 
 
 def _disk(rng: Random) -> Object:

@@ -11,10 +11,11 @@ from tests.controlplane.oracle.scheduler import Answer, Object, Scheduler
 from tests.controlplane.oracle.worlds import as_manifest, random_world
 
 from ganglift.plan.verdict import Cause, CauseKind
-from ganglift.playground.client import ApiClient
 
 CANDIDATES = 8
 """Of each world; every one is put to every node."""
+RESERVED_EVERY = 4
+"""In so many worlds there is one where room is kept for gated pods."""
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Survey:
     """Refused pairs, by the cause that kube-scheduler named."""
     unready: int = 0
     """Pairs whose node is not ready, which kube-scheduler does not look at."""
+    stricter: int = 0
+    """Pairs that the planner refuses, and kube-scheduler does not, for pods that have only a nomination."""
     disagreements: list[str] = field(default_factory=list)
     other_reasons: list[str] = field(default_factory=list)
     unready_used: list[str] = field(default_factory=list)
@@ -36,27 +39,26 @@ class Survey:
         causes = ", ".join(f"{kind} {count}" for kind, count in self.decided.most_common())
         return (
             f"{self.pairs} pairs of pod and node, {len(self.disagreements)} disagreements: {self.bound} bound, "
-            f"{self.pairs - self.bound} refused ({causes}); {self.unready} on nodes that are not ready"
+            f"{self.pairs - self.bound} refused ({causes}); {self.unready} on nodes that are not ready, "
+            f"{self.stricter} refused by the planner alone because of reservations"
         )
 
 
-def survey(client: ApiClient, pairs: int) -> Survey:
+def survey(scheduler: Scheduler, pairs: int) -> Survey:
     """Ask about so many pairs, of the same worlds each time."""
     found = Survey()
-    with Scheduler(client) as scheduler:
-        scheduler.furnish()
-        seed = 0
-        while found.pairs < pairs:
-            _visit(found, scheduler, client, seed)
-            seed += 1
+    seed = 0
+    while found.pairs < pairs:
+        _visit(found, scheduler, seed)
+        seed += 1
     return found
 
 
-def _visit(found: Survey, scheduler: Scheduler, client: ApiClient, seed: int) -> None:
+def _visit(found: Survey, scheduler: Scheduler, seed: int) -> None:
     rng = Random(seed)
-    world = random_world(rng)
+    world = random_world(rng, has_reservations=seed % RESERVED_EVERY == 1)
     scheduler.build(world)
-    planner = Planner.of(client)
+    planner = Planner.of(scheduler.client)
     candidates = [as_manifest(random_candidate(rng, f"c{seed}-{number}")) for number in range(CANDIDATES)]
     for candidate, node in ((each, node["metadata"]["name"]) for each in candidates for node in world.nodes):
         answer, causes = _ask(scheduler, planner, candidate, node)
@@ -79,7 +81,9 @@ def _count(found: Survey, planner: Planner, answer: Answer, causes: tuple[Cause,
     pair = f"{answer.pod['metadata']['name']} on {node}: {answer.words or 'bound'}; planner: {causes}"
     found.pairs += 1
     found.bound += answer.is_bound
-    if answer.is_bound == bool(causes):
+    if answer.is_bound and causes and planner.is_refused_for_reservations(answer.pod, node):
+        found.stricter += 1
+    elif answer.is_bound == bool(causes):
         found.disagreements.append(pair)
     elif causes:
         found.decided[decided_by(answer.words, causes)] += 1
@@ -87,5 +91,5 @@ def _count(found: Survey, planner: Planner, answer: Answer, causes: tuple[Cause,
             found.other_reasons.append(f"{pair}; {problem}")
     if not planner.is_ready(node):
         found.unready += 1
-        if CauseKind.NOT_READY not in {cause.kind for cause in planner.strict_causes(answer.pod, node)}:
+        if not planner.strict_causes(answer.pod, node):
             found.unready_used.append(pair)

@@ -14,6 +14,8 @@ from tests.controlplane.oracle import storage
 from tests.controlplane.oracle.candidates import FPGA, HUGE_PAGES, asking_as_a_whole, on_ports
 from tests.support.clusters import random_bound, random_nodes
 
+from ganglift.api.names import GATE
+
 Object = dict[str, Any]
 
 PIN = "pin.example.com/"
@@ -27,7 +29,7 @@ _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 @dataclass(frozen=True)
 class Occupant:
-    """A pod that is bound from the start, and what then happens to it: a new status, a deletion."""
+    """A pod that is bound or has a node kept from the start, and what then happens to it: a new status, a deletion."""
 
     manifest: Object
     status: Object
@@ -40,16 +42,18 @@ class World:
     occupants: tuple[Occupant, ...]
 
 
-def random_world(rng: Random) -> World:
-    """A cluster of a few nodes."""
+def random_world(rng: Random, *, has_reservations: bool = False) -> World:
+    """A cluster of a few nodes; some pods may be gated and have room kept for them instead of being bound."""
     nodes = random_nodes(rng, most=8)
     bound = random_bound(rng, nodes, most=14)
-    return World(tuple(_node(rng, one) for one in nodes), tuple(_occupant(rng, one) for one in bound))
+    occupants = [_occupant(rng, one) for one in bound]
+    if has_reservations:
+        occupants = [_reserved(one) if rng.random() < 0.4 else one for one in occupants]
+    return World(tuple(_node(rng, one) for one in nodes), tuple(occupants))
 
 
 def _node(rng: Random, made: NodeBuilder) -> Object:
-    name = made.made.name
-    made = made.resource(PIN + name, 1000).offers(memory=rng.choice(("3Gi", "7.5Gi", "16G")))
+    made = pinnable(made).offers(memory=rng.choice(("3Gi", "7.5Gi", "16G")))
     made = made.offers(pods=rng.choice((3, 10, 20, 20)))
     if rng.random() < 0.4:
         made = made.resource(FPGA, rng.randint(1, 3))
@@ -63,12 +67,17 @@ def _node(rng: Random, made: NodeBuilder) -> Object:
         made = made.resource("cpu", rng.choice(("3900m", "0.1", "12")))
     if rng.random() < 0.1:
         made = made.label("failure-domain.beta.kubernetes.io/zone", "a")
-    return _as_node(made.wire)
+    return as_node(made.wire)
+
+
+def pinnable(made: NodeBuilder) -> NodeBuilder:
+    """The node with what it alone offers."""
+    return made.resource(PIN + made.made.name, 1000)
 
 
 def sentinel() -> Object:
     """The sentinel node, closed to all that do not tolerate its taint."""
-    return _as_node(
+    return as_node(
         {
             "metadata": {"name": SENTINEL, "labels": {HOST: SENTINEL}},
             "spec": {"taints": [{"key": "example.com/sentinel", "effect": "NoSchedule"}]},
@@ -80,7 +89,8 @@ def sentinel() -> Object:
     )
 
 
-def _as_node(wire: Object) -> Object:
+def as_node(wire: Object) -> Object:
+    """A node as the API server takes it."""
     made = deepcopy(wire)
     made["metadata"].pop("uid", None)
     made["status"]["capacity"] = made["status"]["allocatable"]
@@ -89,8 +99,8 @@ def _as_node(wire: Object) -> Object:
 
 def _occupant(rng: Random, made: PodBuilder) -> Occupant:
     made = made.tolerates()  # nobody shall be evicted for a NoExecute taint
-    for rule, probability in ((storage.mounting, 0.4), (on_ports, 0.3), (asking_as_a_whole, 0.15)):
-        if rng.random() < probability and not made.made.spec.volumes:
+    for rule, probability in _OF_OCCUPANTS.items():
+        if rng.random() < probability:
             made = rule(rng, made)
     if rng.random() < 0.07:
         made = made.on(GONE)
@@ -106,26 +116,53 @@ def _occupant(rng: Random, made: PodBuilder) -> Occupant:
     return Occupant(manifest, status, is_deleted)
 
 
+_OF_OCCUPANTS = {
+    storage.mounting: 0.3,
+    storage.mounting_disk: 0.3,
+    storage.mounting_alone: 0.1,
+    on_ports: 0.3,
+    asking_as_a_whole: 0.15,
+}
+
+
+def _reserved(occupant: Occupant) -> Occupant:
+    """The pod, gated and nominated to its node."""
+    spec = dict(occupant.manifest["spec"])
+    status = {"nominatedNodeName": spec.pop("nodeName")}
+    gated = {**occupant.manifest, "spec": {**spec, "schedulingGates": [{"name": GATE}]}}
+    return Occupant(gated, status, is_deleted=False)
+
+
 def _resized(rng: Random, manifest: Object) -> Object:
-    """A status in which the first container has other amounts of cpu than it asks for."""
-    allocated, actual = str(rng.randint(0, 3)), str(rng.randint(0, 3))
-    container = {
-        "name": "main",
+    """A status in which the first container has other amounts of cpu than it asks for, and the others what they ask."""
+    spec = manifest["spec"]
+    allotted, actual = {"cpu": str(rng.randint(0, 3))}, {"cpu": str(rng.randint(0, 3))}
+    first, *others = [allocated(each["name"], **each["resources"].get("requests", {})) for each in spec["containers"]]
+    first |= {"allocatedResources": allotted, "resources": {"requests": actual}}
+    early = [
+        allocated(each["name"], **each["resources"].get("requests", {})) for each in spec.get("initContainers", ())
+    ]
+    status: Object = {"phase": "Running", "containerStatuses": [first, *others], "initContainerStatuses": early}
+    if "resources" in spec:
+        status |= {"allocatedResources": allotted, "resources": {"requests": actual}}
+    if rng.random() < 0.3:
+        reason = rng.choice(("Infeasible", "Deferred"))
+        status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
+    return status
+
+
+def allocated(container: str, **requests: str) -> Object:
+    """The status of a container that was given these amounts."""
+    return {
+        "name": container,
         "image": "example.invalid/main",
         "imageID": "",
         "ready": True,
         "restartCount": 0,
         "state": {"running": {}},
-        "allocatedResources": {"cpu": allocated},
-        "resources": {"requests": {"cpu": actual}},
+        "allocatedResources": requests,
+        "resources": {"requests": requests},
     }
-    status: Object = {"phase": "Running", "containerStatuses": [container]}
-    if "resources" in manifest["spec"]:
-        status |= {"allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}}}
-    if rng.random() < 0.3:
-        reason = rng.choice(("Infeasible", "Deferred"))
-        status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
-    return status
 
 
 def as_manifest(made: PodBuilder) -> Object:
@@ -136,7 +173,7 @@ def as_manifest(made: PodBuilder) -> Object:
         metadata.pop(field, None)
     for container in (*spec["containers"], *spec.get("initContainers", ())):
         container["image"] = "example.invalid/main"
-        resources = container.get("resources", {})
+        resources = container.setdefault("resources", {})
         asked = resources.get("requests", {})
         resources.setdefault("limits", {}).update({n: q for n, q in asked.items() if n not in _NATIVE})
         for port in container.get("ports", ()):
