@@ -12,10 +12,10 @@ import numpy as np
 
 from ganglift.plan.nodes import Codes, Mask
 from ganglift.plan.room import Room
-from ganglift.plan.rules import Affinity, Apart, Census, Domains, Rule, Spread, eligible_nodes, spread_counts
+from ganglift.plan.rules import Affinity, Apart, Census, Domains, Rule, Spread, UnselectiveSpread, eligible_nodes
 from ganglift.plan.selector import labels_read, meanings_of
 from ganglift.plan.shape import Shape
-from ganglift.plan.terms import Term, affinity_terms, anti_affinity_terms, selectors_of
+from ganglift.plan.terms import Term, affinity_terms, anti_affinity_terms, selectors_of, spread_selector
 from ganglift.plan.verdict import Cause
 
 
@@ -97,13 +97,13 @@ class Relations:
 
     def _spread(self, shape: Shape, census: Census) -> Iterable[Spread]:
         for constraint in shape.demand.spread:
+            selector = spread_selector(shape, constraint)
+            kind = UnselectiveSpread if selector.requirements == () else Spread
             eligible = eligible_nodes(self._room, shape, constraint)
-            rule = Spread(self._domain(constraint.topology_key), constraint, eligible)
-            selector = spread_counts(shape, constraint)
-            if selector is not None:
-                rule.begin(*census.nodes((selector,), lasting=True))
-            rule.meets = [selector is not None and selector.matches(other) for other in self.variants]
-            rule.counts_itself = selector is None or selector.matches(shape)
+            rule = kind(self._domain(constraint.topology_key), constraint, eligible)
+            rule.begin(*census.nodes((selector,), lasting=True))
+            rule.meets = [selector.matches(other) for other in self.variants]
+            rule.counts_itself = selector.matches(shape)
             yield rule
 
     def _affinity(self, variant: int, shape: Shape, census: Census) -> Iterable[Affinity]:

@@ -20,7 +20,6 @@ from ganglift.plan.room import Room, Rows
 from ganglift.plan.selector import PodSelector
 from ganglift.plan.shape import Shape
 from ganglift.plan.snapshot import Counts, Kind
-from ganglift.plan.terms import spread_selector
 from ganglift.plan.verdict import Cause, CauseKind
 
 _UNBOUNDED = 2**62
@@ -177,6 +176,35 @@ class Spread:
         ]
 
 
+class UnselectiveSpread(Spread):
+    """A constraint with an empty selector: kube-scheduler counts no pod that is bound, and all that are nominated.
+
+    It leaves bound pods out as it counts (`countPodsMatchSelector`), yet adds pods nominated to the node that it looks
+    at by another way (`updateWithPod`), which does not. So members bear on each other only while they wait for a node.
+    """
+
+    def begin(self, sure: Codes, other: Codes) -> None:
+        self._nominated = np.bincount(other[self.eligible[other]], minlength=len(self.eligible)).astype(np.int64)
+
+    def put(self, variant: int, node: int, times: int) -> None:
+        """Count nothing: a member placed earlier is bound by then."""
+
+    def allows(self) -> Mask:
+        mask: Mask = (self.domains.codes >= 0) & (self._nominated + 1 <= self._max_skew)
+        return mask
+
+    def bears(self, node: int, more: int) -> bool:
+        nominated = int(self._nominated[node]) + (more if self.eligible[node] else 0)
+        return nominated + 1 <= self._max_skew
+
+    def most(self, variant: int, capacity: Counts, reach: Counts) -> int:
+        """Return no bound: the next one can always wait until the earlier ones are bound."""
+        return _UNBOUNDED
+
+    def marks(self, nodes: Rows) -> list[Counts]:
+        return [self._nominated[nodes], *super().marks(nodes)]
+
+
 class Affinity:
     """The required affinity terms of one variant together: near one pod that meets all of them."""
 
@@ -290,9 +318,3 @@ def eligible_nodes(room: Room, shape: Shape, constraint: TopologySpreadConstrain
     if constraint.node_taints_policy == "Honor":
         mask &= table.tolerated(shape.demand)
     return mask
-
-
-def spread_counts(shape: Shape, constraint: TopologySpreadConstraint) -> PodSelector | None:
-    """Return the pods that a constraint counts; None for an empty selector, with which kube-scheduler counts nobody."""
-    selector = spread_selector(shape, constraint)
-    return None if selector.requirements == () else selector

@@ -53,6 +53,26 @@ def test_more_skew_lets_more_members_stand_nominated() -> None:
     assert fits.held_back == frozenset()
 
 
+UNSELECTIVE = WORKER.spread(ZONE, labelSelector={})
+
+
+def test_an_empty_selector_spreads_no_pods_that_are_bound() -> None:
+    fits = fitting([node("a").zone("a").gpus(3), node("b").zone("b")], gang("g", members(3, UNSELECTIVE)))
+    assert [placement.node for placement in fits.placements] == ["a", "a", "a"]
+
+
+def test_with_an_empty_selector_members_are_held_back_until_earlier_ones_on_their_node_are_bound() -> None:
+    fits = fitting([node("a").zone("a").gpus(3)], gang("g", members(3, UNSELECTIVE)))
+    assert fits.held_back == {placement.uid for placement in fits.placements[1:]}
+
+
+def test_an_empty_selector_counts_pods_that_are_nominated_to_the_same_node_alone() -> None:
+    nodes = [node(name).zone("a").gpus(2) for name in ("n1", "n2")]
+    reserved = pod("x").nominated("n1").gated()
+    fits = fitting(nodes, gang("g", members(1, UNSELECTIVE)), [reserved, pod("y").on("n2")])
+    assert [placement.node for placement in fits.placements] == ["n2"]
+
+
 def test_the_leader_comes_first_whatever_the_order_of_creation() -> None:
     nodes = [node("a").zone("a").gpus(1), node("b").zone("b").gpus(3)]
     worker = WORKER.near(ZONE, {"role": "leader"})
