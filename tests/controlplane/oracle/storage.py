@@ -13,7 +13,7 @@ from tests.builders import HOST, RACK, ZONE, PodBuilder
 Object = dict[str, Any]
 
 DRIVER = "csi.example.com"
-LIMITS = {"n0": 1, "n1": 2, "n2": None}
+LIMITS = {"n0": 1, "n1": 1, "n2": None, "n3": 1, "n4": 2}
 """How many volumes of the driver a node takes; None where it does not say."""
 
 

@@ -7,8 +7,8 @@ from tests.controlplane.operator import OperatorProcess
 from tests.controlplane.oracle.contest import compete
 from tests.controlplane.playgrounds import NATIVE_GANGS, on
 
-CASES, CASES_FULL = 30, 600
-FEWEST = 5
+CASES, CASES_FULL = 80, 800
+FEWEST = 10
 
 
 @on(native_gangs=NATIVE_GANGS)
