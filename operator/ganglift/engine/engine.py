@@ -39,7 +39,7 @@ from ganglift.engine.jobs import Jobs
 from ganglift.engine.look import look_at
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.partial import Partial
-from ganglift.engine.queue import Queue, show_places
+from ganglift.engine.queue import Queue
 from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.scheduler import SchedulerLease
@@ -267,7 +267,7 @@ class Engine:
         if waiting:
             await self._claims.consider(await self._starts.plan(waiting))
         concerned = {entry.key: entry for entry in (*due, *waiting)}.values()
-        show_places(concerned, self.entries.values())
+        self._starts.queue.show_places(concerned, self.entries.values(), self._clock.monotonic())
         for entry in concerned:
             with self._tasks.blaming(entry):
                 self._finish(entry)

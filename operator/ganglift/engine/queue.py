@@ -5,7 +5,7 @@ the first few, has halved or doubled since it was shown, or something else about
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ganglift.api.names import QUEUE_POLICY
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 NAMED = 2
 """So many of the gangs ahead are named, the nearest first."""
 FIRST_FEW = 3
+LONG, LONG_EVERY_S = 200, 1.0
+"""From so many groups on the queue is put in order once in a while, instead of in each pass."""
 
 
 class Queue:
@@ -29,6 +31,8 @@ class Queue:
         self.default = default
         self._ledger = ledger
         self._wrong: dict[str, str] = {}
+        self._places: dict[Key, Place] = {}
+        self._ordered_at = -LONG_EVERY_S
 
     def exceptions(self) -> Exceptions:
         """Return the policies of namespaces that have their own; log what is no policy, once."""
@@ -50,14 +54,18 @@ class Queue:
         old = entry.outcome
         return old if isinstance(old, Unschedulable) and old.words == words else Unschedulable(words)
 
+    def show_places(self, shown: Iterable[Entry], entries: Collection[Entry], now: float) -> None:
+        """Bring the places of those that are about to be shown up to date, where that is worth it.
 
-def show_places(shown: Iterable[Entry], entries: Iterable[Entry]) -> None:
-    """Bring the places of those that are about to be shown up to date, where that is worth it."""
-    placed = [(entry, entry.outcome) for entry in shown if isinstance(entry.outcome, Unschedulable)]
-    places = places_of(entries) if placed else {}
-    for entry, outcome in placed:
-        if not _is_about(outcome.place, place := places.get(entry.key)):
-            entry.outcome = replace(outcome, place=place)
+        `now` is the time of the monotonic clock: in a long queue they are told from what was so a moment ago.
+        """
+        placed = [(entry, entry.outcome) for entry in shown if isinstance(entry.outcome, Unschedulable)]
+        if placed and (len(entries) <= LONG or now >= self._ordered_at + LONG_EVERY_S):
+            self._places, self._ordered_at = places_of(entries), now
+        for entry, outcome in placed:
+            place = self._places.get(entry.key)
+            if not _is_about(outcome.place, place):
+                entry.outcome = replace(outcome, place=place)
 
 
 def places_of(entries: Iterable[Entry]) -> dict[Key, Place]:

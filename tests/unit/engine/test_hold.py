@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.fakecluster import FakeCluster
-from tests.support.inprocess import NAMESPACE
+from tests.support.inprocess import NAMESPACE, Fate
 from tests.support.manifests import is_gated, node, node_of, nominated, pod, podgroup, pods
 
 from ganglift.base.settings import Settings
@@ -235,6 +235,28 @@ async def test_a_kube_scheduler_that_was_replaced_while_no_operator_ran_is_told_
         await asyncio.sleep(3)
         cluster.kubelets.end("low-1")
         await cluster.stays(lambda: not node_of(cluster.get(PODS, "other") or {"spec": {}}), for_s=20)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("write", range(1, 7))
+async def test_killed_at_any_write_the_next_process_holds_the_same_room(write: int, when: Any) -> None:
+    async with FakeCluster() as cluster:
+        await full(cluster, 3)
+        await cluster.operators[-1].kill()
+        gang(cluster, "g", 2)
+        cluster.add(pod("other"))
+        cluster.operator(settings=SOON, fate=Fate(at=write, when=when))
+        await asyncio.sleep(15)
+        await cluster.operators[-1].kill()
+        before = held(cluster, "g")
+        cluster.operator(settings=SOON)
+        await cluster.until(lambda: len(held(cluster, "g")) == 2, within_s=20)
+        assert set(before) <= set(held(cluster, "g"))
+        for node_name in held(cluster, "g"):
+            cluster.kubelets.end(f"low-{node_name[1:]}")
+            await asyncio.sleep(1)
+        await cluster.until(lambda: cluster.bound("g") == 2)
+        assert not node_of(cluster.get(PODS, "other") or {"spec": {}})
 
 
 async def test_more_reservations_than_allowed_are_not_held(cluster: FakeCluster) -> None:

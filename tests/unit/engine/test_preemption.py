@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import Any
 
 import pytest
@@ -240,3 +241,17 @@ def budget(name: str, *, allowed: int) -> dict[str, Any]:
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}},
         "status": {"disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1},
     }
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_where_requests_fail_again_and_again_the_gang_gets_in_and_no_more_go_than_have_to(seed: int) -> None:
+    async with FakeCluster() as cluster:
+        await prepared(cluster, nodes=4)
+        for number in range(1, 5):
+            await low(cluster, f"low-{number}", on=f"n{number}")
+        rng = Random(seed)
+        away = Refuse(internal_error("etcd is away"))
+        cluster.core.faults.add(lambda seen: seen.is_write and rng.random() < 0.2, away, times=None)
+        high(cluster, "g", 2)
+        await cluster.until(lambda: cluster.bound("g") == 2, within_s=600)
+        assert sum(cluster.get(PODS, f"low-{number}") is not None for number in range(1, 5)) == 2

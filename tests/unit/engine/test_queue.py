@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from tests.support.fakecluster import FakeCluster
-from tests.support.manifests import podgroup, pods
+from tests.support.manifests import pod, podgroup, pods
 
 from ganglift.kube.resources import NAMESPACES, POD_GROUPS
 
@@ -94,3 +94,24 @@ async def test_who_waited_behind_a_gang_goes_on_when_that_is_deleted(cluster: Fa
     await cluster.until(lambda: "waits behind default/big" in message(cluster, "small"))
     cluster.delete(POD_GROUPS, "big")
     await cluster.until(lambda: cluster.bound("small") == 1, within_s=1)
+
+
+async def test_figures_in_the_messages_of_many_that_wait_are_brought_up_to_date_slowly(cluster: FakeCluster) -> None:
+    cluster.nodes(2)
+    cluster.add(pod("p"))
+    cluster.bind("p", "n1")
+    cluster.operator()
+    names = [f"g{number:03}" for number in range(100)]
+    for name in names:
+        cluster.add(podgroup(name, 3), *pods(name, 3))
+    await cluster.until(lambda: all(cluster.reason(name) == "Unschedulable" for name in names))
+    await asyncio.sleep(60)
+    written = len(cluster.core.writes)
+    cluster.kubelets.end("p")
+    await asyncio.sleep(1)
+    cluster.add(pod("q"))
+    cluster.bind("q", "n1")
+    await asyncio.sleep(1)
+    cluster.kubelets.end("q")
+    await cluster.until(lambda: all("2 of 3 members fit" in message(cluster, name) for name in names), within_s=10)
+    assert len(cluster.core.writes) - written <= 200
