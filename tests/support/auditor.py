@@ -93,6 +93,8 @@ class Auditor:
 
     def __init__(self, *, in_flight_s: float = 1.0, slack_s: float = 7.0) -> None:
         self.findings: list[str] = []
+        self.excused: set[str] = set()
+        """Rules that the test at hand is about the breach of."""
         self.in_flight_s = in_flight_s
         self.slack_s = slack_s
         self.attended_since = 0.0
@@ -260,5 +262,5 @@ class Auditor:
         return any(place_of(version) != name for version in self._pods.lately(uid, since))
 
     def _find(self, what: str) -> None:
-        if what not in self.findings:
+        if what not in self.findings and what.partition(":")[0] not in self.excused:
             self.findings.append(what)

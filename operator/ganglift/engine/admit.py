@@ -22,6 +22,7 @@ from ganglift.engine.executor import Executor, NotLeading
 from ganglift.engine.fence import Answer, Fence
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.scheduler import SchedulerLease
+from ganglift.engine.settle import was_refused
 from ganglift.engine.writes import lift, nominate, rfc3339
 from ganglift.gang.outcome import Lifting, Outcome, Reserved
 from ganglift.kube.client import PatchType
@@ -76,6 +77,8 @@ class Intent:
     """Members that are nominated only once the earlier ones on their node are bound: see `Fits.held_back`."""
     unjudged: tuple[str, ...] = ()
     """What the planner has no rule for, to be told on the way."""
+    patience_s: float = SEEN_TIMEOUT_S
+    """How long members that were lifted are waited for where the next ones can't go before they are bound."""
 
     @property
     def uids(self) -> tuple[Uid, ...]:
@@ -224,15 +227,19 @@ class Admission:
             except (_Ended, NotLeading) as error:
                 return [*done, (pod, error)]
             done.append((pod, None))
+            self.report(Lifting(len(done), len(self.intent.placements), self.intent.unjudged))
         return done
 
     async def _catch_up(self, pod: Pod) -> None:
         """Nominate a member that was held back, once the earlier ones on its node are bound."""
         place = self.intent.of[pod.uid]
         earlier = self.intent.placements[: self.intent.placements.index(place)]
-        bound = self.cache.expect((p.uid for p in earlier if p.node == place.node), lambda other: other.is_bound)
-        if not await bound.wait(SEEN_TIMEOUT_S):
+        uids = [p.uid for p in earlier if p.node == place.node]
+        decided = self.cache.expect(uids, lambda other: other.is_bound or was_refused(other))
+        if not await decided.wait(self.intent.patience_s):
             raise _Ended(End.LOST, f"members before {pod.name} were not bound to {place.node} in time")
+        if any(was_refused(other) for uid in uids if (other := self.cache.pods.get(uid)) is not None):
+            raise _Ended(End.LOST, f"a member before {pod.name} was refused its place on {place.node}")
         await self._nominate_all([(self.cache.pods.get(pod.uid, pod), place)])
 
     async def _lift_one(self, pod: Pod, *, dry_run: bool = False) -> None:

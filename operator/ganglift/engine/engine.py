@@ -295,10 +295,13 @@ class Engine:
         return [self.entries[key] for key in sorted(due) if key in self.entries], grew
 
     def _look(self, entry: Entry) -> None:
-        """Look at a group's pods now."""
+        """Look at a group's pods now. Where gangs wait behind others, one that no longer waits lets them go on."""
+        waited = entry.look is not None and entry.look.is_ready
         pods, jobs = self.cache.pods_of(base_of(entry.group)), self.jobs.of_group(entry.key)
         look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
+        if waited and not look.is_ready and self._starts.queue.is_strict(self._starts.queue.exceptions()):
+            self.room_returned()
         if look.waiting is not None:
             entry.outcome = look.waiting
         elif look.state.is_whole:

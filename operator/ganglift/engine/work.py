@@ -54,7 +54,8 @@ class GroupWork:
 
     async def admit(self, entry: Entry, fits: Fits) -> None:
         """Take a plan through reserve, confirm and lift; note how it ended."""
-        intent = Intent(entry.key, fits.placements, fits.in_sequence, fits.held_back, fits.unjudged)
+        patience_s = min(SEEN_TIMEOUT_S, float(entry.group.spec.timeout_s))
+        intent = Intent(entry.key, fits.placements, fits.in_sequence, fits.held_back, fits.unjudged, patience_s)
 
         def report(outcome: Outcome) -> None:
             entry.outcome = outcome

@@ -117,7 +117,10 @@ class Lifting:
 
     @property
     def message(self) -> str:
-        return _and(f"{self.lifted} of {self.of} {_members(self.of)} released", unjudged_words(self.unjudged))
+        words = f"{self.lifted} of {self.of} {_members(self.of)} released"
+        if self.lifted == 0:
+            words = f"{self.of} {_members(self.of)} being released"
+        return _and(words, unjudged_words(self.unjudged))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,19 @@ from tests.support.fakecluster import FakeCluster
 from tests.support.inprocess import NAMESPACE, Operator
 from tests.support.manifests import nominated, pod, podgroup, pods
 
+from ganglift.api.names import GROUP_LABEL
 from ganglift.base.settings import Settings
 from ganglift.kube.resources import NODES, POD_GROUPS, PODS
 
 DENIED = Refusal(422, "Invalid", "ValidatingAdmissionPolicy 'freeze' denied request: not now", details={"causes": []})
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {GROUP_LABEL: "g"}},
+    }
+]
 
 
 def nominations() -> Condition:
@@ -85,14 +94,44 @@ async def test_a_fence_holds_the_lift_until_it_is_answered(cluster: FakeCluster)
 async def test_members_with_rules_among_themselves_are_lifted_one_after_another(cluster: FakeCluster) -> None:
     cluster.nodes(2)
     cluster.operator()
-    selector = {"matchLabels": {"scheduling.ganglift.dev/pod-group": "g"}}
-    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
     cluster.core.faults.add(lifts(dry=False), Delay(1), times=1)
-    members = pods("g", 2, topologySpreadConstraints=[spread | {"labelSelector": selector}])
-    cluster.add(podgroup("g", 2), *members)
+    cluster.add(podgroup("g", 2), *pods("g", 2, topologySpreadConstraints=SPREAD))
     await cluster.until(lambda: sent(cluster, lifts(dry=False)) == 1)
     await cluster.stays(lambda: sent(cluster, lifts(dry=False)) == 1, for_s=0.9)
     await cluster.until(lambda: cluster.bound("g") == 2)
+
+
+async def half_lifted(cluster: FakeCluster, **spec: object) -> None:
+    """Let a gang of four, spread over two nodes, wait halfway: the other two go once the first two are bound."""
+    cluster.auditor.excused.add("I1")
+    cluster.nodes(2, gpus=2)
+    operator = cluster.operator()
+    await operator.synced()
+    await asyncio.sleep(0.1)
+    cluster.scheduler.stop()
+    cluster.add(podgroup("g", 4, **spec), *pods("g", 4, topologySpreadConstraints=SPREAD))
+    await cluster.until(lambda: cluster.count("g", gated=True) == 2)
+
+
+async def test_members_that_count_on_others_wait_until_those_are_bound(cluster: FakeCluster) -> None:
+    await half_lifted(cluster)
+    await cluster.stays(lambda: cluster.count("g", gated=True) == 2, for_s=2)
+    assert cluster.condition("g")["message"] == "2 of 4 members released"
+    cluster.scheduler.go_on()
+    await cluster.until(lambda: cluster.bound("g") == 4, within_s=2)
+
+
+async def test_members_that_count_on_one_that_was_refused_do_not_wait_longer(cluster: FakeCluster) -> None:
+    await half_lifted(cluster)
+    refused = next(one for one in cluster.pods("g") if not one["spec"].get("schedulingGates"))
+    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
+    cluster.edit(PODS, refused["metadata"]["name"], {"status": {"conditions": [told]}}, subresource="status")
+    await cluster.until(lambda: cluster.reason("g") not in ("Lifting", "Reserved"), within_s=1)
+
+
+async def test_members_that_count_on_others_wait_no_longer_than_the_gang_may(cluster: FakeCluster) -> None:
+    await half_lifted(cluster, scheduleTimeoutSeconds=3)
+    await cluster.until(lambda: cluster.reason("g") == "Stuck", within_s=5)
 
 
 # It is lost

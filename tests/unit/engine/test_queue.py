@@ -8,7 +8,7 @@ from typing import Any
 from tests.support.fakecluster import FakeCluster
 from tests.support.manifests import pod, podgroup, pods
 
-from ganglift.kube.resources import NAMESPACES, POD_GROUPS
+from ganglift.kube.resources import NAMESPACES, POD_GROUPS, PODS
 
 POLICY = "scheduling.ganglift.dev/queue-policy"
 
@@ -93,6 +93,17 @@ async def test_who_waited_behind_a_gang_goes_on_when_that_is_deleted(cluster: Fa
     await gangs(cluster, "small", need=1)
     await cluster.until(lambda: "waits behind default/big" in message(cluster, "small"))
     cluster.delete(POD_GROUPS, "big")
+    await cluster.until(lambda: cluster.bound("small") == 1, within_s=1)
+
+
+async def test_who_waited_behind_a_gang_goes_on_when_that_lacks_members(cluster: FakeCluster) -> None:
+    cluster.nodes(2)
+    cluster.edit(NAMESPACES, "default", {"metadata": {"annotations": {POLICY: "strict"}}})
+    cluster.operator()
+    await gangs(cluster, "big", need=3)
+    await gangs(cluster, "small", need=1)
+    await cluster.until(lambda: "waits behind default/big" in message(cluster, "small"))
+    cluster.delete(PODS, "big-0")
     await cluster.until(lambda: cluster.bound("small") == 1, within_s=1)
 
 

@@ -37,6 +37,7 @@ OPEN = ("resource claim imex",)
         ),
         (LiftRefused("w-0", "denied"), Reason.LIFT_REFUSED, "removing the gate of pod w-0 was refused: denied"),
         (Reserved(4, unjudged=OPEN), Reason.RESERVED, "4 members hold a place; not judged: resource claim imex"),
+        (Lifting(0, 4), Reason.LIFTING, "4 members being released"),
         (Lifting(2, 4), Reason.LIFTING, "2 of 4 members released"),
         (Lifting(2, 4, OPEN), Reason.LIFTING, "2 of 4 members released; not judged: resource claim imex"),
         (Settling(3, 4), Reason.SETTLING, "3 of 4 members bound"),
