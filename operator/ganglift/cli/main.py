@@ -7,7 +7,7 @@ import typer
 
 from ganglift import __version__
 from ganglift.base.errors import GangliftError
-from ganglift.cli import explain, plan, playground, queue, run, snapshot
+from ganglift.cli import explain, plan, playground, queue, run, simulate, snapshot
 from ganglift.cli.demo.command import demo
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command(name="run")(run.run)
 app.command(name="plan")(plan.plan)
 app.command(name="queue")(queue.queue)
+app.command(name="simulate")(simulate.simulate)
 app.command(name="snapshot")(snapshot.snapshot)
 app.command(name="explain")(explain.explain)
 app.command(name="demo")(demo)
