@@ -18,7 +18,7 @@ from ganglift.playground.client import ApiClient
 
 Object = dict[str, Any]
 
-AMONG_PODS = {CauseKind.SPREAD, CauseKind.AFFINITY, CauseKind.ANTI_AFFINITY, CauseKind.CLAIM_IN_USE}
+AMONG_PODS = frozenset((CauseKind.SPREAD, CauseKind.AFFINITY, CauseKind.ANTI_AFFINITY, CauseKind.CLAIM_IN_USE))
 """Rules that count pods on other nodes too: there the planner is stricter about pods that may be bound any moment."""
 _FACTS = (Claim, PersistentVolume, StorageClass, CsiNode, Namespace, DeviceClass)
 

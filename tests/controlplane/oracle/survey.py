@@ -72,9 +72,15 @@ def _ask(scheduler: Scheduler, planner: Planner, candidate: Object, node: str) -
     """
     answer = scheduler.ask(candidate, node)
     causes = planner.causes(answer.pod, node)
-    if answer.is_bound == bool(causes):
+    if answer.is_bound == bool(causes) or _other_reason(planner, answer, causes):
         answer = scheduler.ask(candidate, node)
     return answer, causes
+
+
+def _other_reason(planner: Planner, answer: Answer, causes: tuple[Cause, ...]) -> str:
+    if answer.is_bound or not causes:
+        return ""
+    return complaint(answer.words, planner.unstrict, planner.shape(answer.pod), causes)
 
 
 def _count(found: Survey, planner: Planner, answer: Answer, causes: tuple[Cause, ...], node: str) -> None:
@@ -87,7 +93,7 @@ def _count(found: Survey, planner: Planner, answer: Answer, causes: tuple[Cause,
         found.disagreements.append(pair)
     elif causes:
         found.decided[decided_by(answer.words, causes)] += 1
-        if problem := complaint(answer.words, planner.unstrict, planner.shape(answer.pod), causes):
+        if problem := _other_reason(planner, answer, causes):
             found.other_reasons.append(f"{pair}; {problem}")
     if not planner.is_ready(node):
         found.unready += 1
