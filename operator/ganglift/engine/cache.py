@@ -11,6 +11,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Protocol
 
 from ganglift.api.names import DEFAULT_SCHEDULER, FENCE_LABEL
@@ -91,6 +92,7 @@ class Cache:
         self.pods: dict[Uid, Pod] = {}
         self.sequence = 0
         """Number of the last pod event."""
+        self.nodes_made: dict[str, datetime] = {}
         self._listener = listener
         self._by_group: dict[Key, dict[Uid, Pod]] = {}
         self._loose: dict[Uid, int] = {}
@@ -251,19 +253,25 @@ class Cache:
         """Take a full list: nodes not in it are gone."""
         listed = {node.name: node for node in nodes}
         for name in [name for name in self.books.node_names() if name not in listed]:
-            self.books.remove_node(name)
+            self._remove_node(name)
         for node in listed.values():
             self.upsert_node(node)
 
     def upsert_node(self, node: Node) -> None:
         """Take a node that was made or changed; a heartbeat that changes nothing for placement wakes nobody."""
         if self.books.set_node(node):
+            if (made := node.metadata.creation_timestamp) is not None:
+                self.nodes_made[node.name] = made
             self._listener.capacity_grew()
 
     def delete_node(self, node: Node) -> None:
         """Take the end of a node. Pods that name it are kept in the books: they count again if the name returns."""
-        self.books.remove_node(node.name)
+        self._remove_node(node.name)
         self._listener.capacity_grew()
+
+    def _remove_node(self, name: str) -> None:
+        self.books.remove_node(name)
+        self.nodes_made.pop(name, None)
 
     # Internals
 

@@ -2,14 +2,16 @@
 
 A node with a broken device plugin says Ready and offers its GPUs, and fails every pod within a second. It looks empty,
 so a planner loves it: without a memory of refusals a gang would be sent there again and again. A node that was lost
-with a member on it looks just as empty when it comes back, and may go again.
+with a member on it looks just as empty when it comes back, and may go again. One that was made since under the same
+name is another machine, or the same repaired: nothing is held against it.
 
 What a pod shows of its end tells both, and since when; so a new process knows as much.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from ganglift.api.pod import Pod
 from ganglift.base.ids import NodeName, Uid
@@ -41,14 +43,14 @@ class Distrust:
         elif lost_at := _lost_at(pod, now):
             self._lost[node] = max(lost_at, self._lost.get(node, lost_at))
 
-    def avoided(self, now: datetime) -> frozenset[NodeName]:
-        """Return the nodes not to use at this time."""
+    def avoided(self, now: datetime, made: Mapping[str, datetime] = MappingProxyType({})) -> frozenset[NodeName]:
+        """Return the nodes not to use at this time. `made` tells when the nodes that are there now were made."""
         since = now - timedelta(seconds=self.avoid_s)
         self._ended = {node: ends for node, ends in self._ended.items() if max(ends.values()) > since}
         self._lost = {node: at for node, at in self._lost.items() if at > since}
-        return frozenset(
-            {node for node, ends in self._ended.items() if self._refuses(ends.values())} | self._lost.keys()
-        )
+        last = {node: max(ends.values()) for node, ends in self._ended.items() if self._refuses(ends.values())}
+        last |= {node: max(at, last.get(node, at)) for node, at in self._lost.items()}
+        return frozenset(node for node, at in last.items() if made.get(node, at) <= at)
 
     def _refuses(self, ends: Collection[datetime]) -> bool:
         """Whether the last refusal was not the only one of its time."""

@@ -61,7 +61,7 @@ class Partial:
             now=now,
             partial_since=entry.partial_since,
             planned=self.nominations.written,
-            avoid=self.distrust.avoided(now) | entry.refused,
+            avoid=self.distrust.avoided(now, self.cache.nodes_made) | entry.refused,
             unrepairable_for_s=monotonic - since if since is not None else 0.0,
             may_repair=entry.repaired_at != self.cache.books.version,
             repairs=entry.repairs,

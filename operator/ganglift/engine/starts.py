@@ -39,7 +39,7 @@ class Starts:
 
     async def plan(self, waiting: list[Entry]) -> list[Unfit]:
         """Ask the planner about all of these at once, and start those that fit; return those that do not."""
-        avoided = self.distrust.avoided(self.clock.now())
+        avoided = self.distrust.avoided(self.clock.now(), self.cache.nodes_made)
         by_key = {entry.key: entry for entry in waiting}
         requests: list[GroupRequest] = []
         for entry in waiting:

@@ -23,6 +23,15 @@ def test_a_node_that_refused_two_pods_is_avoided(distrust: Distrust) -> None:
     assert distrust.avoided(at(3)) == {"n1"}
 
 
+def test_a_node_that_was_made_since_under_the_same_name_is_not_avoided(distrust: Distrust) -> None:
+    distrust.note(refused("a").made, at(0))
+    distrust.note(refused("b").made, at(2))
+    assert distrust.avoided(at(3), {"n1": at(-9)}) == {"n1"}
+    assert distrust.avoided(at(9), {"n1": at(8)}) == set()
+    distrust.note(refused("c").made, at(10))
+    assert distrust.avoided(at(11), {"n1": at(8)}) == {"n1"}
+
+
 def test_one_pod_that_is_seen_again_and_again_counts_once(distrust: Distrust) -> None:
     for second in range(5):
         distrust.note(refused("a").made, at(second))
