@@ -40,7 +40,8 @@ class VirtualClock:
         until = self._elapsed_s + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= until:
-            self._elapsed_s, _, future = heapq.heappop(self._sleepers)
+            due, _, future = heapq.heappop(self._sleepers)
+            self._elapsed_s = max(self._elapsed_s, due)  # later already, after a jump
             if not future.done():
                 future.set_result(None)
                 await settle()

@@ -148,7 +148,13 @@ class Elector:
             if remaining_s <= 0 or not (await self._attempt(timeout_s) or self.holder == self.identity):
                 break
         self._stop()
-        logger.warning("no longer leading: the Lease %s could not be renewed, its holder is %r", self._ref, self.holder)
+        logger.warning("no longer leading: %s", self._why_lost())
+
+    def _why_lost(self) -> str:
+        """Say whose the Lease is by now, or that it was not renewed: no answer came, or the process stood still."""
+        if self.holder in ("", self.identity):
+            return f"the Lease {self._ref} was not renewed within {self._timing.renew_deadline_s:g} s"
+        return f"the Lease {self._ref} is held by {self.holder}"
 
     def _stop(self) -> None:
         self._leads_until = float("-inf")

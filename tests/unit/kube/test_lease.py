@@ -197,6 +197,27 @@ async def test_a_frozen_leader_knows_at_once_that_it_is_late(candidates: Candida
     assert not elector.is_leading
 
 
+async def test_a_leader_that_stood_still_is_not_told_that_it_holds_the_lease_itself(
+    candidates: Candidates, caplog: pytest.LogCaptureFixture
+) -> None:
+    candidates.start("a")
+    await candidates.pass_time(5)
+    candidates.clock.jump(11)
+    await candidates.pass_time(3)
+    assert _losses(caplog) == [f"no longer leading: the Lease {REF} was not renewed within 10 s"]
+
+
+async def test_a_leader_whose_lease_was_taken_says_by_whom(
+    candidates: Candidates, caplog: pytest.LogCaptureFixture
+) -> None:
+    candidates.start("a")
+    await candidates.pass_time(5)
+    taken = {"spec": {"holderIdentity": "thief"}}
+    await candidates.server.direct_client().patch(REF, taken, patch_type=PatchType.MERGE)
+    await candidates.pass_time(3)
+    assert _losses(caplog) == [f"no longer leading: the Lease {REF} is held by thief"]
+
+
 async def test_one_failed_renewal_costs_nothing(candidates: Candidates) -> None:
     candidates.start("a")
     await settle()
@@ -272,3 +293,7 @@ def test_timing_that_would_let_two_lead_is_refused() -> None:
 async def test_only_a_lease_can_be_led(candidates: Candidates) -> None:
     with pytest.raises(ValueError, match="needs a Lease"):
         Elector(candidates.server.direct_client(), PODS.ref("x", "y"), "a")
+
+
+def _losses(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [text for text in caplog.messages if "no longer leading" in text]
