@@ -1,6 +1,7 @@
 """Every write of the product goes through here, so that a replica that does not lead writes nothing."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from pydantic_core import from_json
@@ -60,21 +61,23 @@ class Executor:
         """Return an object that no watch shows."""
         return from_json(await self._client.get(ref))
 
-    async def create(self, resource: Resource, body: Body, *, namespace: str | None = None) -> Any:
+    async def create(
+        self, resource: Resource, body: Body, *, namespace: str | None = None, dry_run: bool = False
+    ) -> Any:
         """Make an object and return it."""
         self._check()
-        return from_json(await self._client.create(resource, body, namespace=namespace))
+        return from_json(await self._client.create(resource, body, namespace=namespace, dry_run=dry_run))
 
-    async def ensure(self, ref: Ref, body: Body) -> None:
-        """Make a cluster-wide object unless it is there."""
+    async def ensure(self, ref: Ref, body: Body) -> bool:
+        """Make a cluster-wide object unless it is there; return whether it was missing."""
         try:
             await self._client.get(ref)
         except NotFound:
             self._check()
-            try:
+            with suppress(AlreadyExists):
                 await self._client.create(ref.resource, body)
-            except AlreadyExists:
-                return
+            return True
+        return False
 
     async def patch(
         self, ref: Ref, body: Body, patch_type: PatchType, *, subresource: str | None = None, dry_run: bool = False
@@ -98,7 +101,9 @@ class Executor:
         """Do one thing that `gang` asks for; return the object that was made or changed, None for the other actions."""
         match action:
             case Create():
-                return await self.create(RESOURCES[action.kind], action.body, namespace=action.key.namespace)
+                resource, namespace = RESOURCES[action.kind], action.key.namespace
+                made = await self.create(resource, action.body, namespace=namespace, dry_run=action.is_trial)
+                return None if action.is_trial else made
             case Patch():
                 return await self.patch(
                     ref_of(action.kind, action.key),

@@ -37,10 +37,14 @@ class PatchType(Enum):
 
 @dataclass(frozen=True)
 class Create:
-    """Make this object. `body` is whole: apiVersion, kind, metadata with namespace and name, spec."""
+    """Make this object. `body` is whole: apiVersion, kind, metadata with namespace and name, spec.
+
+    `is_trial`: only ask whether it would be made.
+    """
 
     kind: Kind
     body: Body
+    is_trial: bool = False
 
     @property
     def key(self) -> Key:

@@ -5,18 +5,18 @@ it with `suspend: true`. It is adopted once: the mark goes on in the very patch 
 touched again, so that a user's own suspension survives our restarts. Owners that restore templates or set `suspend`
 themselves (Kueue, JobSet) put label and gate into their own template instead.
 
-The PodGroup comes after that patch, so that the group always finds its Job's pods labelled; a crash between the two is
-made up for at the next look.
+The PodGroup is tried first, so that the API server judges what the annotation asks for before the Job is touched. It is
+made after that patch, so that the group always finds its Job's pods labelled; a crash between the two is made up for at
+the next look.
 """
 
 from collections.abc import Iterable
 
-from pydantic import ValidationError
-
 from ganglift.api.job import BatchJob
 from ganglift.api.names import ADOPTED, FULL_NAME, GATE, GROUP_LABEL, SCHEDULING, SCHEDULING_API
-from ganglift.api.scheduling import PodGroup, PodGroupTemplate, Scheduling
+from ganglift.api.scheduling import PodGroup, PodGroupTemplate
 from ganglift.gang.actions import Action, Announce, Body, Create, Kind, Step, strategic
+from ganglift.gang.asked import asked_of, check_fit
 from ganglift.gang.naming import LIMIT, hashed
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.ownership import Claim, Parent, obstacle
@@ -24,7 +24,6 @@ from ganglift.gang.podgroup import carried, carry_over
 from ganglift.gang.reasons import Reason
 
 _QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-_TEMPLATE = "adopted"
 _RESTARTED_FROM = 36
 """Minor version from which the template of a suspended Job that ran before may change (KEP-5440)."""
 _BY_HAND = f"put label {GROUP_LABEL} and scheduling gate {GATE} into its pod template and create the PodGroup yourself"
@@ -46,7 +45,8 @@ def adoption_step(job: BatchJob, groups: Iterable[PodGroup], minor: int) -> Step
     if adopted := job.metadata.annotations.get(ADOPTED):
         return _keep(job, adopted, by_name.get(adopted))
     try:
-        template = adopted_template(job)
+        template = asked_of(job)
+        check_fit(template, job)
     except ValueError as error:
         return _refused(job, Reason.INVALID, str(error))
     if (why := unfit(job, minor)) is not None:
@@ -54,7 +54,7 @@ def adoption_step(job: BatchJob, groups: Iterable[PodGroup], minor: int) -> Step
     name, trouble = _free_name(job, by_name)
     if trouble is not None:
         return _refused(job, trouble.reason, trouble.message)
-    return Step((_adopt(job, template, name), Create(Kind.POD_GROUP, _group_body(job, template, name))), is_final=False)
+    return Step(_adopt(job, template, name, is_made=name in by_name), is_final=False)
 
 
 def unfit(job: BatchJob, minor: int) -> str | None:
@@ -73,25 +73,10 @@ def unfit(job: BatchJob, minor: int) -> str | None:
     return None
 
 
-def adopted_template(job: BatchJob) -> PodGroupTemplate:
-    """Return what the annotation asks for; raise ValueError with words for the user where it can't be read."""
-    example = '{"schedulingPolicy":{"gang":{}}}'
-    try:
-        asked = Scheduling.model_validate_json(job.metadata.annotations[SCHEDULING])
-    except ValidationError as error:
-        raise ValueError(f"annotation {SCHEDULING} can't be read, write for example {example}: {error}") from error
-    policy = asked.scheduling_policy
-    if (policy.gang is None) == (policy.basic is None):
-        raise ValueError(f"annotation {SCHEDULING} must name exactly one of gang and basic, for example {example}")
-    fields = asked.wire() | {"name": _TEMPLATE}
-    if policy.gang is not None:
-        count = policy.gang.min_count if policy.gang.min_count is not None else max(1, job.spec.parallelism)
-        if not 1 <= count <= max(1, job.spec.parallelism):
-            raise ValueError(f"minCount {count} is not between 1 and parallelism {job.spec.parallelism}: change one")
-        fields["schedulingPolicy"] = {"gang": {"minCount": count}}
-    if priority_class := (job.spec.template.get("spec") or {}).get("priorityClassName"):
-        fields["priorityClassName"] = priority_class
-    return PodGroupTemplate.model_validate(fields)
+def refused_asking(refusal: Waiting) -> Waiting:
+    """Return what to say of a Job whose PodGroup the API server finds invalid: the words are about the annotation."""
+    words = f"annotation {SCHEDULING} asks for what is not valid, and the Job stays suspended until that is mended"
+    return Waiting(Reason.INVALID, f"{words}: {refusal.message}")
 
 
 def names_for(job: BatchJob) -> tuple[str, str]:
@@ -102,7 +87,7 @@ def names_for(job: BatchJob) -> tuple[str, str]:
 def _keep(job: BatchJob, name: str, group: PodGroup | None) -> Step:
     """Keep the PodGroup of an adopted Job, and follow its parallelism where the gang names no minCount."""
     try:
-        template = adopted_template(job)
+        template = asked_of(job)
     except ValueError as error:
         return _refused(job, Reason.INVALID, str(error))
     if group is None:
@@ -113,10 +98,17 @@ def _keep(job: BatchJob, name: str, group: PodGroup | None) -> Step:
     return Step((patch,) if patch is not None else ())
 
 
-def _adopt(job: BatchJob, template: PodGroupTemplate, name: str) -> Action:
+def _adopt(job: BatchJob, template: PodGroupTemplate, name: str, *, is_made: bool) -> tuple[Action, ...]:
+    body = _group_body(job, template, name)
+    trial, create = Create(Kind.POD_GROUP, body, is_trial=True), Create(Kind.POD_GROUP, body)
+    mark = _mark(job, name, is_gang=template.gang is not None)
+    return (mark,) if is_made else (trial, mark, create)
+
+
+def _mark(job: BatchJob, name: str, *, is_gang: bool) -> Action:
     labels = {GROUP_LABEL: name}
     pod_template: dict[str, object] = {"metadata": {"labels": labels}}
-    if template.gang is not None:
+    if is_gang:
         pod_template["spec"] = {"schedulingGates": [{"name": GATE}]}
     body = {
         "metadata": {"annotations": {ADOPTED: name}, "labels": labels},

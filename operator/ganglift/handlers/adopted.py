@@ -2,7 +2,7 @@
 
 from ganglift.base.ids import Key, Uid
 from ganglift.gang.actions import Action, Announce, Kind
-from ganglift.gang.adopt import adoption_step, names_for, wants_adoption
+from ganglift.gang.adopt import adoption_step, names_for, refused_asking, wants_adoption
 from ganglift.gang.outcome import Waiting
 from ganglift.handlers.world import Refused, Stale, World
 
@@ -24,7 +24,7 @@ async def reconcile_adopted(world: World, key: Key) -> None:
         except Stale:
             continue
         except Refused as refused:
-            event = _event(key, job.uid, refused.trouble)
+            event = _event(key, job.uid, refused_asking(refused.trouble) if refused.is_of_trial else refused.trouble)
             await world.carry_out([event] if _is_new(world, event) else [])
             raise
         if step.is_final:

@@ -69,6 +69,8 @@ class Refused(GangliftError):
         words = f"{verb} {_noun(action)} was refused: {error.message or error.reason}"
         if isinstance(error, Invalid) and isinstance(action, Create) and action.kind is Kind.BATCH_JOB:
             words += f"; {TEMPLATE_IS_FIXED}"
+        self.is_of_trial = isinstance(action, Create) and action.is_trial and isinstance(error, Invalid)
+        """Whether an object that was only tried is not valid."""
         self.trouble = Waiting(Reason.REFUSED, words)
         super().__init__(self.trouble.message)
 

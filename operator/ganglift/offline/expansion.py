@@ -14,7 +14,7 @@ from typing import Any
 
 from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.model import Object
-from ganglift.api.names import SCHEDULING
+from ganglift.api.names import SCHEDULING, SCHEDULING_GROUP
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup, Workload
 from ganglift.base.ids import Key
@@ -33,7 +33,7 @@ from ganglift.offline.offered import Offered
 from ganglift.offline.owners import Template, replicas_of, replicas_of_job
 from ganglift.offline.problems import InvalidInput, Place, Problem, invalid, parsed
 from ganglift.offline.replacing import replace
-from ganglift.offline.rules import rule_findings
+from ganglift.offline.rules import group_findings, rule_findings
 from ganglift.offline.schema import Schema, violations
 
 _MOST_STEPS = 12
@@ -61,7 +61,7 @@ def expand(inventory: Inventory, schemas: Mapping[tuple[str, str], Schema]) -> t
     for asked in inventory.asked:
         for field, words in offered.topology_findings(asked):
             inventory.note(f"{asked.place}: {field}: {words}")
-    return _Expansion(inventory).run()
+    return _Expansion(inventory, schemas).run()
 
 
 def _duplicates(inventory: Inventory) -> Iterator[Problem]:
@@ -83,8 +83,9 @@ def _violations(inventory: Inventory, schemas: Mapping[tuple[str, str], Schema])
 class _Expansion:
     """The inventory on its way, one object after the other."""
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, schemas: Mapping[tuple[str, str], Schema]) -> None:
         self._inventory = inventory
+        self._schemas = schemas
         self._members = Members(inventory, Defaults(inventory))
         self._concerned: dict[Key, None] = {}
         self._referring: dict[Key, list[Key]] = {}
@@ -193,25 +194,35 @@ class _Expansion:
     def _batch_job(self, job: BatchJob, place: Place, path: str) -> None:
         """A batch/v1 Job is adopted if it asks for that; else label and gate are in its template, or it is no gang."""
         if wants_adoption(job):
-            job = self._adopted(job, place)
+            job = self._adopted(job, place, path)
         self._take(job)
         if job.spec.suspend:
             self._inventory.note(f"{place}: it is suspended and has no pods")
         else:
             self._members.add(replicas_of_job(job, place, path), self._now)
 
-    def _adopted(self, job: BatchJob, place: Place) -> BatchJob:
+    def _adopted(self, job: BatchJob, place: Place, path: str) -> BatchJob:
         near = self._near(job.key, names_for(job)).values()
+        field = f"{path.removesuffix('spec.template')}metadata.annotations[{SCHEDULING}]"
         for action in adoption_step(job, near, self._minor).actions:
             if isinstance(action, Announce):
-                raise invalid(place, action.message, f"metadata.annotations[{SCHEDULING}]")
+                raise invalid(place, action.message.removeprefix(f"annotation {SCHEDULING}: "), field)
             if isinstance(action, Create):
+                self._try(action, place, field)
                 self._create(action)
                 is_gang = "gang" in action.body["spec"]["schedulingPolicy"]
                 template = member_template(job.spec.template, action.key.name, is_gang=is_gang)
                 spec = job.spec.model_copy(update={"suspend": False, "template": template})
                 return job.model_copy(update={"spec": spec})
         return job
+
+    def _try(self, create: Create, place: Place, field: str) -> None:
+        """Have a PodGroup judged as the API server would, before the Job is touched."""
+        schema = self._schemas.get((SCHEDULING_GROUP, "PodGroup"))
+        found = list(violations(schema, create.body)) if schema is not None else []
+        problems = found or list(group_findings(create.body["spec"]))
+        if problems:
+            raise InvalidInput(Problem(place, f"{at.removeprefix('spec.')}: {words}", field) for at, words in problems)
 
     @property
     def _minor(self) -> int:

@@ -1,30 +1,17 @@
 """What is wrong with the input. Each problem names the file and the field, and says what would be right."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ganglift.api.objections import objections
 from ganglift.base.errors import GangliftError
 
 T = TypeVar("T", bound=BaseModel)
 
 SHOWN = 20
-_WORDS = {
-    "missing": "is missing",
-    "string_type": "is not a text",
-    "int_type": "is not a whole number",
-    "int_parsing": "is not a whole number",
-    "int_from_float": "is not a whole number",
-    "bool_type": "is not true or false",
-    "bool_parsing": "is not true or false",
-    "tuple_type": "is not a list",
-    "dict_type": "is not an object",
-    "model_type": "is not an object",
-}
-"""What pydantic objects to, in the words of Kubernetes."""
-_UNION_MEMBERS = ("str", "int", "float", "function-wrap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +63,5 @@ def parsed(model: type[T], data: Mapping[str, Any], place: Place, prefix: str = 
 
 def problems_of(error: ValidationError, place: Place, prefix: str = "") -> Iterator[Problem]:
     """Yield what pydantic objects to, one problem for each field."""
-    seen = set()
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        field = ".".join(filter(None, (prefix, path_of(each["loc"]))))
-        if field not in seen:
-            seen.add(field)
-            yield Problem(place, _WORDS.get(each["type"]) or _lower_first(each["msg"]), field)
-
-
-def path_of(steps: Sequence[str | int]) -> str:
-    """Return a path as Kubernetes writes it: `spec.containers[0].name`."""
-    trimmed = list(steps)
-    while trimmed and trimmed[-1] in _UNION_MEMBERS:
-        trimmed.pop()
-    text = ""
-    for step in trimmed:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
-    return text
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    for field, words in objections(error):
+        yield Problem(place, words, ".".join(filter(None, (prefix, field))))

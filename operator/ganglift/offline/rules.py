@@ -1,6 +1,6 @@
 """The rules of our kinds that decide what is planned and stand as CEL in their CustomResourceDefinitions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ganglift.offline.inventory import Asked
@@ -16,18 +16,27 @@ def rule_findings(asked: Asked) -> Iterator[Finding]:
     spec = asked.data.get("spec", {})
     match asked.kind:
         case "PodGroup":
-            yield from _policy("spec", spec)
+            yield from group_findings(spec)
         case "Workload":
             for number, template in enumerate(spec.get("podGroupTemplates", ())):
-                yield from _policy(f"spec.podGroupTemplates[{number}]", template)
+                path = f"spec.podGroupTemplates[{number}]"
+                yield from _policy(path, template)
+                yield from _choices(path, template)
         case "Job":
             yield from _job(spec)
+
+
+def group_findings(spec: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what of a PodGroup's spec breaks a rule."""
+    yield from _policy("spec", spec)
+    yield from _choices("spec", spec)
 
 
 def _job(spec: dict[str, Any]) -> Iterator[Finding]:
     scheduling = spec.get("scheduling", {})
     if "schedulingPolicy" in scheduling:
         yield from _policy("spec.scheduling", scheduling, needs_count=False)
+    yield from _choices("spec.scheduling", scheduling)
     policy, parallelism = scheduling.get("schedulingPolicy", {}), spec.get("parallelism", 1)
     count = policy.get("gang", {}).get("minCount", 0)
     if count > parallelism:
@@ -35,7 +44,18 @@ def _job(spec: dict[str, Any]) -> Iterator[Finding]:
         yield "spec.scheduling.schedulingPolicy.gang.minCount", words
 
 
-def _policy(path: str, scheduling: dict[str, Any], *, needs_count: bool = True) -> Iterator[Finding]:
+def _choices(path: str, scheduling: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield where one of two must be set and both or none are."""
+    mode = scheduling.get("disruptionMode")
+    if mode is not None and ("single" in mode) == ("all" in mode):
+        yield f"{path}.disruptionMode", "set exactly one of single and all"
+    for number, claim in enumerate(scheduling.get("resourceClaims", ())):
+        if ("resourceClaimName" in claim) == ("resourceClaimTemplateName" in claim):
+            words = "set exactly one of resourceClaimName and resourceClaimTemplateName"
+            yield f"{path}.resourceClaims[{number}]", words
+
+
+def _policy(path: str, scheduling: Mapping[str, Any], *, needs_count: bool = True) -> Iterator[Finding]:
     field, policy = f"{path}.schedulingPolicy", scheduling.get("schedulingPolicy", {})
     if "gang" not in policy and "basic" not in policy:
         yield field, "no policy is set: set gang or basic"

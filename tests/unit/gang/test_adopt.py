@@ -34,8 +34,10 @@ def kept(min_count: int = 4) -> PodGroupBuilder:
 
 
 class TestAdoption:
-    def test_labels_gates_marks_and_resumes_in_one_patch_and_then_makes_the_group(self) -> None:
-        patch, create = step(JOB).actions
+    def test_tries_the_group_then_labels_gates_marks_and_resumes_in_one_patch_and_then_makes_it(self) -> None:
+        trial, patch, create = step(JOB).actions
+        assert isinstance(trial, Create)
+        assert trial.is_trial
         assert isinstance(patch, Patch)
         assert patch.type is PatchType.STRATEGIC
         assert patch.body == {
@@ -48,19 +50,19 @@ class TestAdoption:
                 },
             },
         }
-        assert isinstance(create, Create)
+        assert create == Create(trial.kind, trial.body)
         assert create.body["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
         assert create.body["metadata"]["ownerReferences"][0]["uid"] == "uid-plain"
 
     def test_of_a_basic_one_gates_nothing(self) -> None:
-        patch = step(JOB.annotation(SCHEDULING, '{"schedulingPolicy":{"basic":{}}}')).actions[0]
+        patch = step(JOB.annotation(SCHEDULING, '{"schedulingPolicy":{"basic":{}}}')).actions[1]
         assert isinstance(patch, Patch)
         assert "spec" not in patch.body["spec"]["template"]
 
     def test_takes_constraints_and_the_priority_class_along(self) -> None:
         asks = '{"schedulingPolicy":{"gang":{"minCount":2}},"disruptionMode":{"all":{}}}'
         job = JOB.annotation(SCHEDULING, asks)._merged("spec", "template", "spec", priorityClassName="high")
-        create = step(job).actions[1]
+        create = step(job).actions[-1]
         assert isinstance(create, Create)
         assert create.body["spec"] == {
             "schedulingPolicy": {"gang": {"minCount": 2}},
@@ -69,10 +71,10 @@ class TestAdoption:
         }
 
     def test_takes_a_cronjobs_job(self) -> None:
-        assert len(step(JOB.owned("CronJob", "nightly", "uid-c", "batch/v1")).actions) == 2
+        assert len(step(JOB.owned("CronJob", "nightly", "uid-c", "batch/v1")).actions) == 3
 
     def test_gives_way_to_a_podgroup_of_that_name(self) -> None:
-        create = step(JOB, podgroup("plain")).actions[1]
+        create = step(JOB, podgroup("plain")).actions[-1]
         assert isinstance(create, Create)
         assert create.key.name == hashed("plain")
         assert create.body["metadata"]["annotations"][FULL_NAME] == "plain"
@@ -103,12 +105,26 @@ class TestRefusal:
     def test_before_1_36_meets_every_job_that_has_run(self) -> None:
         ran = JOB.status(startTime=stamp(0)).condition("Suspended")
         assert "has run before" in said(ran, minor=34)[1]
-        assert len(step(ran, minor=36).actions) == 2
+        assert len(step(ran, minor=36).actions) == 3
 
     @pytest.mark.parametrize(
         ("asks", "words"),
         [
             ("{", "can't be read"),
+            ("null", "can't be read: is not an object"),
+            ("{}", "schedulingPolicy: is missing"),
+            ('{"gang":{}}', "gang: there is no such field, schedulingPolicy.gang is meant"),
+            ('{"schedulingpolicy":{"gang":{}}}', "schedulingpolicy: there is no such field, schedulingPolicy is meant"),
+            ('{"spec":{"schedulingPolicy":{"gang":{}}}}', "spec: there is no such field"),
+            ('{"schedulingPolicy":{"gang":null}}', "exactly one of gang and basic"),
+            ('{"schedulingPolicy":{"gang":{"mincount":2}}}', "schedulingPolicy.gang.minCount is meant"),
+            ('{"schedulingPolicy":{"gang":{"minCount":"2"}}}', "schedulingPolicy.gang.minCount: is not a whole number"),
+            ('{"schedulingPolicy":{"gang":{}},"disruptionmode":{"all":{}}}', "disruptionMode is meant"),
+            ('{"schedulingPolicy":{"gang":{}},"priorityClassName":"x"}', "taken from the Job's pod template"),
+            (
+                '{"schedulingPolicy":{"gang":{"minCount":2}},"schedulingConstraints":{"topology":[{"key":"z","slices":3}]}}',
+                "slices 3 is above minCount 2",
+            ),
             ('{"schedulingPolicy":{}}', "exactly one of gang and basic"),
             ('{"schedulingPolicy":{"gang":{},"basic":{}}}', "exactly one of gang and basic"),
             ('{"schedulingPolicy":{"gang":{"minCount":0}}}', "minCount 0 is not between 1 and parallelism 4"),
@@ -124,6 +140,12 @@ class TestRefusal:
         assert said(JOB, podgroup("plain"), podgroup(hashed("plain")))[0] == "NameConflict"
 
 
+class TestCrash:
+    def test_before_the_mark_leaves_the_patch_to_be_done_where_the_group_stands(self) -> None:
+        (patch,) = step(JOB, kept()).actions
+        assert isinstance(patch, Patch)
+
+
 class TestAfterwards:
     def test_nothing_is_done_a_second_time(self) -> None:
         assert step(DONE, kept()) == Step()
@@ -135,6 +157,12 @@ class TestAfterwards:
         (create,) = step(DONE).actions
         assert isinstance(create, Create)
         assert create.key.name == "plain"
+
+    def test_the_group_is_made_again_for_a_job_that_was_scaled_down_below_its_min_count(self) -> None:
+        asks = '{"schedulingPolicy":{"gang":{"minCount":4}}}'
+        (create,) = step(DONE.annotation(SCHEDULING, asks).spec(parallelism=2)).actions
+        assert isinstance(create, Create)
+        assert create.body["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
 
     def test_min_count_follows_parallelism_where_none_is_named(self) -> None:
         (patch,) = step(DONE.spec(parallelism=2), kept(4)).actions

@@ -82,3 +82,30 @@ async def test_a_refusal_is_said_in_the_servers_words_and_tried_again(stage: Sta
     async with stage.working():
         await until(lambda: stage.get(POD_GROUPS, "plain"))
     assert stage.told.events == [("Refused", "changing batch/v1 Job plain was refused: denied by policy")]
+
+
+async def test_a_job_whose_group_would_not_be_valid_stays_as_it_is(stage: Stage) -> None:
+    words = "spec.scheduleTimeoutSeconds in body should be greater than or equal to 1"
+    stage.server.faults.add(on("create", POD_GROUPS), Refuse(Refusal(422, "Invalid", words)), times=None)
+    stage.add(ASKING)
+    before = job(stage)
+    tell(stage)
+    async with stage.working():
+        await until(lambda: stage.told.events)
+    ((reason, message),) = stage.told.events
+    assert reason == "Invalid"
+    assert SCHEDULING in message
+    assert words in message
+    assert job(stage) == before
+
+
+async def test_a_group_that_a_user_deletes_is_made_again(stage: Stage) -> None:
+    stage.add(ASKING)
+    tell(stage)
+    async with stage.working():
+        first = await until(lambda: stage.get(POD_GROUPS, "plain"))
+        await settled(stage)
+        await stage.delete(POD_GROUPS, "plain")
+        stage.kinds.see(Kind.POD_GROUP, "DELETED", first)
+        again = await until(lambda: stage.get(POD_GROUPS, "plain"))
+    assert again["metadata"]["uid"] != first["metadata"]["uid"]

@@ -1,5 +1,7 @@
 """What becomes of the objects asked for."""
 
+from typing import Any
+
 import pytest
 from tests.builders import node, pod
 from tests.kinds import batch_job, gang_job, podgroup, workload
@@ -57,6 +59,26 @@ def test_suspended_batch_job_with_the_annotation_is_adopted() -> None:
     inventory = inventory_of(NODES, manifests(job))
     assert groups(inventory) == {"old": 3}
     assert len(members(inventory, "old")) == 3
+
+
+@pytest.mark.parametrize(
+    ("asks", "words"),
+    [
+        ("{}", "schedulingPolicy: is missing"),
+        ("null", "it can't be read: is not an object"),
+        ('{"schedulingPolicy":{"gang":{}},"scheduleTimeoutSeconds":-5}', "scheduleTimeoutSeconds: -5 is less than 1"),
+        ('{"schedulingPolicy":{"gang":{}},"disruptionMode":{"all":{},"single":{}}}', "disruptionMode: set exactly one"),
+        (
+            '{"schedulingPolicy":{"gang":{}},"schedulingConstraints":{"topology":[{"key":"zone","mode":"required"}]}}',
+            "schedulingConstraints.topology[0].mode: 'required' is none of Required, Preferred",
+        ),
+    ],
+)
+def test_annotation_that_the_cluster_would_refuse_is_refused_with_its_field(asks: str, words: str) -> None:
+    job = batch_job("old").annotation(SCHEDULING, asks).spec(parallelism=3, completions=3, suspend=True)
+    said = complaints(lambda: inventory_of(NODES, manifests(job)))
+    assert said.startswith(f"b.yaml: Job default/old: metadata.annotations[{SCHEDULING}]: {words}")
+    assert "pydantic" not in said
 
 
 def test_batch_job_that_can_not_be_adopted_says_why() -> None:
@@ -211,3 +233,15 @@ def test_basic_job_is_no_gang_and_its_pods_have_no_gate() -> None:
     job = gang_job("plain").spec(parallelism=2, completions=2)
     inventory = inventory_of(NODES, manifests(job))
     assert not any(pod.has_gate for pod in inventory.all(Pod))
+
+
+@pytest.mark.parametrize("asked", [podgroup("g").gang(1), workload("g"), workers("g", 1)])
+def test_both_disruption_modes_are_refused_wherever_they_stand(asked: Any) -> None:
+    both = {"disruptionMode": {"single": {}, "all": {}}}
+    builders = {
+        "PodGroupBuilder": lambda: asked.spec(**both),
+        "WorkloadBuilder": lambda: asked.template("t", gang=1, **both),
+        "GangJobBuilder": lambda: asked.gang(1, **both),
+    }
+    made = builders[type(asked).__name__]()
+    assert "disruptionMode: set exactly one" in complaints(lambda: inventory_of(NODES, manifests(made)))
