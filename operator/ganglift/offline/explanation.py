@@ -51,6 +51,8 @@ def _verdict_lines(survey: Survey, outlook: Outlook, verdict: DoesNotFit) -> Ite
         for count in verdict.causes:
             yield f"    {count.nodes:>{width}} {cause_words(count.cause)}"
         yield f"    {verdict.fitting_nodes:>{width}} fit"
+        for count in verdict.closed:
+            yield f"    {count.nodes:>{width}} after that {cause_words(count.cause)}"
     else:
         yield "  there are no nodes"
     for hint in hints_of(verdict):

@@ -8,7 +8,7 @@ from ganglift.base.ids import NodeName
 from ganglift.base.quantity import format_units
 from ganglift.offline.holding import holders_of
 from ganglift.offline.outlook import Outlook, Result, Survey
-from ganglift.plan.verdict import Behind, DoesNotFit, Fits, Hole, Placement, Verdict
+from ganglift.plan.verdict import Behind, CauseCount, DoesNotFit, Fits, Hole, Placement, Verdict
 from ganglift.plan.words import cause_words, holder_words, near_miss_words
 
 Data = dict[str, Any]
@@ -87,15 +87,8 @@ def _does_not_fit(verdict: DoesNotFit) -> Data:
         "absent": verdict.absent,
         "nodes": verdict.nodes,
         "fittingNodes": verdict.fitting_nodes,
-        "causes": [
-            {
-                "cause": count.cause.kind.value,
-                "subject": count.cause.subject,
-                "nodes": count.nodes,
-                "words": cause_words(count.cause),
-            }
-            for count in verdict.causes
-        ],
+        "causes": _counts(verdict.causes),
+        "closedAfter": _counts(verdict.closed),
         "nearMisses": [near_miss_words(miss) for miss in verdict.near_misses],
         "isProven": verdict.proven,
         "notJudged": list(verdict.unjudged),
@@ -105,6 +98,18 @@ def _does_not_fit(verdict: DoesNotFit) -> Data:
     if domain is not None:
         data["domain"] = {"key": domain.key, "domains": domain.domains, "holdsMost": domain.best}
     return data
+
+
+def _counts(counts: Iterable[CauseCount]) -> list[Data]:
+    return [
+        {
+            "cause": count.cause.kind.value,
+            "subject": count.cause.subject,
+            "nodes": count.nodes,
+            "words": cause_words(count.cause),
+        }
+        for count in counts
+    ]
 
 
 def _hole(hole: Hole) -> Data:

@@ -53,6 +53,7 @@ def explain(room: Room, group: GroupRequest, inside: Inside, usable: Mask) -> Do
         busy=_busy(room, demand, short & ~refused),
         proven=inside.attempt.proven,
         unjudged=unjudged,
+        closed=_counted(causes, taken) if inside.attempt.in_sequence else (),
     )
 
 

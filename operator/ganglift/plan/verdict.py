@@ -158,7 +158,8 @@ class DoesNotFit:
 
     `fitting_nodes` of all `nodes` are those that take a member. `proven` is False where a search ended at its budget,
     so that a plan may exist that was not found. `busy` are the nodes that would take a member if their pods were gone.
-    `absent` members are needed and were not given at all.
+    `absent` members are needed and were not given at all. `closed` counts what keeps further members off the nodes that
+    take some, where members bear on each other.
     """
 
     need: int
@@ -173,6 +174,7 @@ class DoesNotFit:
     proven: bool = True
     unjudged: tuple[str, ...] = ()
     absent: int = 0
+    closed: tuple[CauseCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

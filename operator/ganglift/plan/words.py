@@ -9,6 +9,7 @@ from ganglift.plan.snapshot import Kind
 from ganglift.plan.verdict import (
     Behind,
     Cause,
+    CauseCount,
     CauseKind,
     DoesNotFit,
     DomainMiss,
@@ -151,9 +152,14 @@ def _does_not_fit(verdict: DoesNotFit) -> str:
 def _counts(verdict: DoesNotFit) -> str:
     if not verdict.nodes:
         return "there are no nodes"
-    counts = ", ".join(f"{count.nodes} {cause_words(count.cause)}" for count in verdict.causes)
-    found = "; ".join(part for part in (counts, f"{verdict.fitting_nodes} fit") if part)
+    fitting = ", after that ".join(filter(None, (f"{verdict.fitting_nodes} fit", counts_words(verdict.closed))))
+    found = "; ".join(filter(None, (counts_words(verdict.causes), fitting)))
     return f"{verdict.nodes} {_nodes(verdict.nodes)}: {found}"
+
+
+def counts_words(counts: Sequence[CauseCount]) -> str:
+    """Return how many nodes have which cause against them."""
+    return ", ".join(f"{count.nodes} {cause_words(count.cause)}" for count in counts)
 
 
 def _domain(miss: DomainMiss | None) -> str:

@@ -1,7 +1,7 @@
 """What users read of a verdict."""
 
 import pytest
-from tests.builders import GPU, RACK, ZONE, NodeBuilder, PodBuilder, books, gang, members, node, pod
+from tests.builders import GPU, HOST, RACK, ZONE, NodeBuilder, PodBuilder, books, gang, members, node, pod
 
 from ganglift.api.scheduling import TopologyConstraint
 from ganglift.base.ids import Key, NodeName, Uid
@@ -50,6 +50,21 @@ def test_room_is_told_with_its_largest_hole() -> None:
     told = said(nodes, gang("g", members(1, pod("w").gpu(2))), bound)
     assert "3 nvidia.com/gpu free on 3 nodes, largest hole 1" in told
     assert "would fit if 1 nvidia.com/gpu on n0 frees up or with one more node that has 2 nvidia.com/gpu free" in told
+
+
+def test_what_members_keep_each_other_from_is_told() -> None:
+    own = {"app": "x"}
+    apart = pod("w").gpu(1).label("app", "x").apart(HOST, own)
+    nodes = [node(name).gpus(8) for name in ("n1", "n2")]
+    assert said(nodes, gang("g", members(3, apart))).startswith(
+        "2 of 3 members fit: 2 nodes: 2 fit, after that 2 kept apart by anti-affinity over kubernetes.io/hostname"
+    )
+    spread = pod("w").gpu(1).label("app", "x").spread(ZONE, labelSelector={"matchLabels": own})
+    zones = [node("n1").gpus(8).zone("a"), node("n2").gpus(1).zone("b")]
+    assert said(zones, gang("g", members(5, spread))).startswith(
+        "3 of 5 members fit: 2 nodes: 2 fit, after that 1 insufficient nvidia.com/gpu, "
+        "1 would break the spread over topology.kubernetes.io/zone"
+    )
 
 
 @pytest.mark.parametrize(
