@@ -11,6 +11,7 @@ CASES, CASES_FULL = 80, 800
 FEWEST = 10
 
 
+@pytest.mark.breaks("I1", reason="some spread members can be nominated only once others on their node are bound")
 @on(native_gangs=NATIVE_GANGS)
 @pytest.mark.timeout(3600)
 def test_a_gang_that_native_scheduling_places_is_placed_and_none_is_in_part(
