@@ -62,7 +62,7 @@ class Claims:
         now, monotonic = self.clock.now(), self.clock.monotonic()
         waiting = [entry for entry in self.entries.values() if entry.is_ready and not entry.is_settled]
         over = [entry for entry in waiting if entry.claim is not None and self._is_over(entry.claim)]
-        free = sorted((entry for entry in waiting if entry.claim is None), key=lambda entry: entry.queue_order)
+        free = [entry for entry in waiting if entry.claim is None]
         asked = [e for e in free if e.is_preemption_put_off and not e.preempting.is_waiting(monotonic)]
         held = self._held_levels()
         holding = [
@@ -73,7 +73,7 @@ class Claims:
             and not entry.holding.is_waiting(monotonic)
             and self._may_hold(entry, now)
         ]
-        return [*over, *asked[:ATTEMPTS], *holding[:ATTEMPTS]]
+        return [*over, *_first(asked), *_first(holding)]
 
     def _is_over(self, claim: Claim) -> bool:
         is_old = claim.is_hold and self.clock.monotonic() >= claim.made + AGAIN_S
@@ -91,10 +91,11 @@ class Claims:
         if (until := held_until(entry)) is not None and until > now:
             return True
         condition = entry.group.condition(ConditionType.SCHEDULED)
-        times = [until, condition.last_transition_time if condition is not None else None]
-        times += [pod.metadata.creation_timestamp for pod in look.membership.gated]
-        since = max(filter(None, times), default=now)
-        return now >= since + timedelta(seconds=self.settings.hold_after)
+        long_ago = now - timedelta(seconds=self.settings.hold_after)
+        since = condition.last_transition_time if condition is not None else None
+        if any(at is not None and at > long_ago for at in (until, since)):
+            return False
+        return all((pod.metadata.creation_timestamp or now) <= long_ago for pod in look.membership.gated)
 
     # The claims of a pass
 
@@ -264,6 +265,11 @@ def pinned_nodes(snapshot: Snapshot) -> frozenset[NodeName]:
     return frozenset(
         snapshot.names[standing.node] for standing in snapshot.standing.values() if standing.kind is Kind.PINNED
     )
+
+
+def _first(entries: Iterable[Entry]) -> list[Entry]:
+    """Return so many as are looked at in one pass, in queue order."""
+    return sorted(entries, key=lambda entry: entry.queue_order)[:ATTEMPTS]
 
 
 def _may_claim(entry: Entry) -> bool:
