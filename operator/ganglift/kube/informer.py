@@ -6,8 +6,10 @@ cancellation (or by a fault of the sink itself):
 - a watch that ends cleanly is resumed at once from the last resourceVersion: the server ends several in a burst;
 - 410, on the request or as an event, leads to a new listing, of which only the differences are passed on, among them
   the objects that vanished meanwhile;
-- anything else (5xx, ERROR events, refused, cut in the middle of a line, silent) is waited out with growing, jittered
-  waits and resumed; if that bears nothing several times running, with a new listing;
+- a watch on which nothing is heard is resumed at once too, and after several times a new listing is made: nothing may
+  have happened, for the server sends no bookmarks before a kind's first event since its own start;
+- anything else (5xx, ERROR events, refused, cut in the middle of a line) is waited out with growing, jittered waits and
+  resumed; if that bears nothing several times running, with a new listing, and it is told in a warning;
 - a listing older than what has been seen (a server whose cache lags) is asked for again; one that stays old means that
   the cluster was restored from a backup, and is believed.
 
@@ -40,6 +42,7 @@ from ganglift.kube.errors import (
     Request,
     Status,
     StatusError,
+    TimedOut,
     error_for,
 )
 from ganglift.kube.mirror import Mirror, Sink
@@ -50,6 +53,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
 
 _RESUME_AT_MOST = 3
+_TELL_AFTER = 3
+"""A connection that breaks is nothing to tell of; so many failures in a row are."""
 _BELIEVE_OLD_LISTING_AFTER = 5
 
 
@@ -60,7 +65,7 @@ class Timing:
     watch_s: float = 300.0
     """After this the server is to end a watch, so that load spreads over API servers anew; up to a tenth is added."""
     silence_s: float = 90.0
-    """Without a byte for this long a watch counts as dead; bookmarks are due every minute."""
+    """Without a byte for this long a watch may be dead and is opened anew; bookmarks come every minute, if at all."""
     brief_s: float = 1.0
     """A watch that ends sooner and without an event has borne nothing."""
     backoff_base_s: float = 0.1
@@ -110,6 +115,8 @@ class Informer(Generic[T]):
         self._backoff = Backoff(self._timing.backoff_base_s, self._timing.backoff_max_s, self._rng)
         self._pause = Pause()
         self._problem: KubeError | None = None
+        self._is_told = False
+        self._silences = 0
         self._open_since: float | None = None
         self._bore = False
         self._last: tuple[int, Uid] = (0, Uid(""))
@@ -147,10 +154,26 @@ class Informer(Generic[T]):
                 await self._follow()
             except KubeError as raised:
                 error = raised
-            if self._bore or (error is None and self._is_settled()):
+            if self._bore:
+                self._silences = 0
+            # Not in the middle of a listing, nor while the watch was being opened.
+            is_quiet = isinstance(error, TimedOut) and self._open_since is not None and self.resource_version != ""
+            if self._bore or is_quiet or (error is None and self._is_settled()):
                 self._backoff.reset()
+                self._settle_problem()
             self._open_since = None
-            await self._recover(error)
+            if is_quiet:
+                self._listen_again()
+            else:
+                await self._recover(error)
+
+    def _listen_again(self) -> None:
+        """Prepare the next watch after one on which nothing was heard; make sure with a listing once in a while."""
+        self._silences += 1
+        logger.debug("%s: nothing was heard for %g s, listening anew", self._resource, self._timing.silence_s)
+        if self._silences >= _RESUME_AT_MOST:
+            self._silences = 0
+            self.resource_version = ""
 
     async def _recover(self, error: KubeError | None) -> None:
         """Prepare the next attempt: list anew where need be, and wait unless going on at once is right."""
@@ -248,17 +271,20 @@ class Informer(Generic[T]):
         self._settle_problem()
 
     def _note_problem(self, error: KubeError) -> None:
-        if self._problem is None:
+        if self._backoff.failures + 1 >= _TELL_AFTER and not self._is_told:
             level = logging.INFO if isinstance(error, NotServed) else logging.WARNING
             logger.log(level, "%s: not up to date, trying again: %s", self._resource, error)
+            self._is_told = True
         self._problem = error
         self._troubled(error)
 
     def _settle_problem(self) -> None:
-        if self._problem is not None:
+        if self._problem is None:
+            return
+        if self._is_told:
             logger.info("%s: up to date again", self._resource)
-            self._problem = None
-            self._troubled(None)
+        self._problem, self._is_told = None, False
+        self._troubled(None)
 
     async def _list(self) -> None:
         """List page by page. Raises Gone when the server forgets the list before its last page."""

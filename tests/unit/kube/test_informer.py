@@ -326,6 +326,38 @@ async def test_a_problem_is_logged_once(mirrored: Mirrored, caplog: pytest.LogCa
     assert [record.levelname for record in caplog.records if "not up to date" in record.message] == ["WARNING"]
 
 
+async def test_a_watch_on_which_nothing_happens_is_no_trouble(
+    mirrored: Mirrored, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The API server sends bookmarks of a kind only after the first event since its own start."""
+    told: list[KubeError | None] = []
+    mirrored.informer = Informer(
+        mirrored.client, PODS, Pod.model_validate_json, mirrored.sink, timing=QUICK, troubled=told.append
+    )
+    with caplog.at_level(logging.INFO):
+        await mirrored.start()
+        caplog.clear()
+        await until(lambda: len(mirrored.watches_seen()) >= 3)
+        assert mirrored.informer.problem is None
+    assert (told, caplog.messages) == ([], [])
+
+
+async def test_a_watch_that_stays_silent_is_listed_anew_in_the_end(mirrored: Mirrored) -> None:
+    await mirrored.start()
+    await until(lambda: sum("sendInitialEvents" in query for query in mirrored.watches_seen()) == 2)
+    assert len(mirrored.watches_seen()) == 4
+
+
+async def test_a_connection_that_breaks_once_is_not_told(mirrored: Mirrored, caplog: pytest.LogCaptureFixture) -> None:
+    await mirrored.start()
+    fault = mirrored.fake.faults.add(on("watch"), Refuse(internal_error("x")), times=1)
+    mirrored.fake.end_watches()
+    await until(lambda: fault.struck == 1)
+    mirrored.fake.add(pod("new"))
+    await mirrored.agree()
+    assert [record.message for record in caplog.records if "up to date" in record.message] == []
+
+
 async def test_a_server_that_is_down_at_first_is_waited_for(mirrored: Mirrored) -> None:
     impatient = mirrored.client.with_limits(Limits(request_timeout_s=0.2))
     mirrored.informer = Informer(impatient, PODS, Pod.model_validate_json, mirrored.sink, timing=QUICK)
