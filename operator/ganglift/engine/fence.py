@@ -19,7 +19,7 @@ from ganglift.base.clock import Clock
 from ganglift.base.ids import Uid
 from ganglift.engine.cache import Cache
 from ganglift.engine.executor import Executor, NotLeading
-from ganglift.kube.errors import KubeError, NotFound, StatusError
+from ganglift.kube.errors import Forbidden, KubeError, NotFound, StatusError
 from ganglift.kube.resources import PODS, PRIORITY_CLASSES, Ref
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 ANSWER_TIMEOUT_S = 15.0
 """No answer in this time: kube-scheduler is down or far behind, and nothing is lifted."""
 CLOSE_TIMEOUT_S = 2.0
+CLASS_TIMEOUT_S, CLASS_LOOK_S = 2.0, 0.1
+"""How long the API server may take to use a PriorityClass that was just made: it reads them by a watch of its own."""
 AFTERGLOW_S = 0.1
 """From the answer until our own watch has certainly shown the binds that came before it."""
 
@@ -92,12 +94,29 @@ class Fence:
         name = f"fence-{secrets.token_hex(5)}"
         log.info("fence raised", extra={"fence": name, "competitor": why})
         try:
-            body = await self.executor.create(PODS, fence_pod(self.namespace, name), namespace=self.namespace)
+            body = await self._create(name)
         except (StatusError, NotLeading) as error:
             return Passage(Answer.UNAVAILABLE, f"no fence pod could be made: {error}")
         except KubeError as error:
             return Passage(Answer.NO_ANSWER, f"the API server could not be asked for a fence pod: {error}")
         return await self._await_answer(name, body["metadata"]["uid"])
+
+    async def _create(self, name: str) -> Any:
+        """Make the pod; where its PriorityClass was deleted meanwhile, as with the chart's release, make that first."""
+        manifest = fence_pod(self.namespace, name)
+        try:
+            return await self.executor.create(PODS, manifest, namespace=self.namespace)
+        except Forbidden:
+            if not await self.provide():
+                raise
+        until = self.clock.monotonic() + CLASS_TIMEOUT_S
+        while True:
+            await self.clock.sleep(CLASS_LOOK_S)
+            try:
+                return await self.executor.create(PODS, manifest, namespace=self.namespace)
+            except Forbidden:
+                if self.clock.monotonic() >= until:
+                    raise
 
     async def _await_answer(self, name: str, uid: Uid) -> Passage:
         expectation = self.cache.expect([uid], _is_answered, may_come=True)
@@ -129,16 +148,20 @@ class Fence:
             if is_ours and age_s > 2 * ANSWER_TIMEOUT_S:
                 await self._lower(pod.name, pod.uid)
 
-    async def provide(self) -> None:
-        """Make the PriorityClass that fence pods need, where the chart has not and RBAC allows it.
+    async def provide(self) -> bool:
+        """Make the PriorityClass that fence pods need, where it is missing and RBAC allows it; return whether it was.
 
         Where it can't be had, FenceUnavailable shows once a fence is needed.
         """
         ref = Ref(PRIORITY_CLASSES, FENCE_CLASS)
         try:
-            await self.executor.ensure(ref, fence_class())
+            is_new = await self.executor.ensure(ref, fence_class())
         except (KubeError, NotLeading) as error:
             log.warning("not provided for fences", extra={"object": str(ref), "error": str(error)})
+            return False
+        if is_new:
+            log.info("made for fences", extra={"object": str(ref)})
+        return is_new
 
 
 def _is_answered(pod: Pod) -> bool:

@@ -181,6 +181,30 @@ async def test_the_priority_class_is_made_where_it_is_missing(cluster: FakeClust
     await fence.provide()
 
 
+async def test_a_priority_class_that_is_deleted_while_the_operator_runs_is_made_again(
+    cluster: FakeCluster, fence: Fence
+) -> None:
+    cluster.delete(PRIORITY_CLASSES, "ganglift-fence")
+    assert (await fence.passed("default/rival")).answer is Answer.PASSED
+    assert cluster.get(PRIORITY_CLASSES, "ganglift-fence") is not None
+
+
+async def test_an_api_server_that_learns_late_of_the_class_is_asked_again(cluster: FakeCluster, fence: Fence) -> None:
+    cluster.delete(PRIORITY_CLASSES, "ganglift-fence")
+    unknown = Refuse(forbidden(PODS, "fence", "no PriorityClass with name ganglift-fence was found"))
+    cluster.core.faults.add(on("create", PODS, namespace=NAMESPACE), unknown, times=3)
+    assert (await fence.passed("default/rival")).answer is Answer.PASSED
+
+
+async def test_a_priority_class_that_cannot_be_made_again_is_named(cluster: FakeCluster, fence: Fence) -> None:
+    cluster.delete(PRIORITY_CLASSES, "ganglift-fence")
+    no_right = Refuse(forbidden(PRIORITY_CLASSES, "ganglift-fence", "no right"))
+    cluster.core.faults.add(on("create", PRIORITY_CLASSES), no_right, times=None)
+    passage = await fence.passed("default/rival")
+    assert passage.answer is Answer.UNAVAILABLE
+    assert "no PriorityClass with name ganglift-fence" in passage.message
+
+
 @pytest.mark.parametrize("effect", [Refuse(forbidden(PRIORITY_CLASSES, "ganglift-fence", "no right")), Drop()])
 async def test_where_the_priority_class_cannot_be_had_the_operator_starts_all_the_same(
     cluster: FakeCluster, fence: Fence, effect: Effect
