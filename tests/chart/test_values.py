@@ -5,6 +5,7 @@ from typing import Any
 
 import helm_python
 import pytest
+from pydantic import ValidationError
 from tests.chart.rendering import CHART, chart, only, render
 
 from ganglift.base.settings import Settings, load_settings
@@ -27,6 +28,9 @@ THE_CHARTS_OWN = {"namespace", "httpPort", "leaderElect"}
         ({"settings": {"queuePolicy": "fifo"}}, "'backfill', 'strict'"),
         ({"settings": {"backoffMax": "5 min"}}, "'5 min' does not match"),
         ({"settings": {"backoffMax": -1}}, "minimum: got -1"),
+        ({"settings": {"holdFor": 0}}, "/settings/holdFor"),
+        ({"settings": {"holdFor": "0s"}}, "/settings/holdFor"),
+        ({"settings": {"sweepInterval": "0h0m"}}, "/settings/sweepInterval"),
         ({"settings": {"namespace": "elsewhere"}}, "'namespace' not allowed"),
         ({"settings": {"leaderElect": False}}, "'leaderElect' not allowed"),
         ({"metrics": {"port": 80}}, "minimum: got 80"),
@@ -40,6 +44,31 @@ def test_bad_value_is_refused_by_name(values: dict[str, Any], words: str) -> Non
     with pytest.raises(helm_python.HelmValuesError) as refusal:
         render(values)
     assert words in str(refusal.value)
+
+
+DURATIONS: list[str | int | float] = [0, 0.5, 301, "0s", "0.5s", "5m", "1h1m"]
+COMBINATIONS = [
+    *({"backoffBase": base} for base in DURATIONS),
+    *({"backoffMax": most} for most in DURATIONS),
+    *({"backoffBase": base, "backoffMax": most} for base in DURATIONS for most in DURATIONS),
+    *({name: some} for name in ("holdAfter", "holdFor", "nodeAvoid", "sweepInterval") for some in DURATIONS),
+]
+
+
+@pytest.mark.parametrize("settings", COMBINATIONS, ids=str)
+def test_chart_takes_what_the_operator_starts_with_and_nothing_else(settings: dict[str, Any]) -> None:
+    try:
+        Settings.model_validate(settings)
+        starts = True
+    except ValidationError:
+        starts = False
+    assert _is_rendered({"settings": settings}) == starts
+
+
+def test_settings_that_do_not_go_together_are_refused_by_name() -> None:
+    words = r"settings\.backoffMax 300s is shorter than settings\.backoffBase 10m: set both"
+    with pytest.raises(helm_python.HelmError, match=words):
+        render({"settings": {"backoffBase": "10m"}})
 
 
 def test_schema_knows_each_key_of_the_defaults() -> None:
@@ -65,6 +94,14 @@ def test_duration_is_read_by_the_operator_as_the_chart_takes_it(duration: Any, t
     config.write_text(only(render({"settings": {"nodeAvoid": duration}}), "ConfigMap")["data"]["config.yaml"])
     expected = Settings.model_validate({"nodeAvoid": duration}).node_avoid
     assert load_settings(config, {}, {}).node_avoid == expected
+
+
+def _is_rendered(values: dict[str, Any]) -> bool:
+    try:
+        render(values)
+    except helm_python.HelmError:
+        return False
+    return True
 
 
 def _unknown(values: Any, schema: dict[str, Any], path: str = "") -> list[str]:
