@@ -113,7 +113,7 @@ def _one_by_one(
     for variant in sorted(range(len(groups)), key=lambda v: (sizes[v], relations.variants[v].demand.requests, v)):
         demand, mask = relations.variants[variant].demand, masks[variant]
         left = groups[variant][: max(ask.need - len(nodes), 0)]
-        left = [member for member in left if not _stays(room, member, mask, ask.former, nodes)] if ask.former else left
+        left = _those_who_move(room, left, mask, ask.former, nodes) if ask.former else left
         if not left:
             continue
         capacity = np.where(mask, room.capacity(demand), 0)
@@ -124,14 +124,30 @@ def _one_by_one(
     return nodes
 
 
-def _stays(room: Room, member: Member, mask: Mask, former: Former, nodes: dict[Uid, int]) -> bool:
-    """Put the member back where it was planned before, if that still is a place for it."""
-    node = former.get(member.uid)
-    if node is None or not mask[node] or not room.capacity(member.shape.demand)[node]:
-        return False
-    room.take(member.shape, node)
-    nodes[member.uid] = node
-    return True
+def _those_who_move(
+    room: Room, members: Sequence[Member], mask: Mask, former: Former, nodes: dict[Uid, int]
+) -> list[Member]:
+    """Put members of one demand back where they were planned before, if that still is a place; return the others."""
+    demand = members[0].shape.demand if members else None
+    if demand is None:
+        return []
+    moving: list[Member] = []
+    staying: list[Member] = []
+    capacity, put = room.capacity(demand), Counter[int]()
+    for member in members:
+        node = former.get(member.uid)
+        if node is None or not mask[node] or put[node] >= capacity[node]:
+            moving.append(member)
+            continue
+        nodes[member.uid] = node
+        if demand.claims:
+            room.take(member.shape, node)
+            capacity = room.capacity(demand)
+        else:
+            put[node] += 1
+            staying.append(member)
+    room.take_all([member.shape for member in staying], np.array([nodes[member.uid] for member in staying], np.intp))
+    return moving
 
 
 def _solve(

@@ -109,8 +109,21 @@ _demands: WeakValueDictionary[tuple[object, ...], Demand] = WeakValueDictionary(
 _shapes: WeakValueDictionary[tuple[Demand, str, Pairs], Shape] = WeakValueDictionary()
 
 
+_KEPT = "_shape"
+
+
 def shape_of(pod: Pod) -> Shape:
-    """Return the pod's shape; raise InvalidQuantity where it asks for something that is no quantity."""
+    """Return the pod's shape; raise InvalidQuantity where it asks for something that is no quantity.
+
+    A pod never changes, so it keeps its shape beside what its own cached properties have made of it.
+    """
+    kept: Shape | None = pod.__dict__.get(_KEPT)
+    if kept is None:
+        kept = pod.__dict__[_KEPT] = _shape(pod)
+    return kept
+
+
+def _shape(pod: Pod) -> Shape:
     key = _key(pod)
     demand = _demands.get(key)
     if demand is None:

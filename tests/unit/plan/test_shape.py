@@ -26,6 +26,14 @@ def test_alike_pods_share_one_shape_bound_or_not() -> None:
     assert shape_of(WORKER.made) is shape_of(named(WORKER, "w-1").on("n1").gated().nominated("n2").made)
 
 
+def test_a_changed_copy_of_a_pod_has_a_shape_of_its_own() -> None:
+    made = WORKER.made
+    before = shape_of(made)
+    changed = made.model_copy(update={"metadata": made.metadata.model_copy(update={"labels": {"app": "y"}})})
+    assert shape_of(changed).labels == (("app", "y"),)
+    assert shape_of(made) is before
+
+
 @pytest.mark.parametrize(
     "other",
     [
