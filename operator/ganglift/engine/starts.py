@@ -1,7 +1,9 @@
 """Which groups are planned in a pass, and the start of those that fit."""
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key
@@ -11,10 +13,23 @@ from ganglift.engine.distrust import Distrust
 from ganglift.engine.entry import Entry
 from ganglift.engine.planning import ask
 from ganglift.engine.queue import Queue
-from ganglift.engine.tasks import Tasks
-from ganglift.engine.work import GroupWork
+from ganglift.engine.tasks import Work
 from ganglift.plan.request import GroupRequest
 from ganglift.plan.verdict import DoesNotFit, Fits, Placement, PlanResult
+
+
+class Admits(Protocol):
+    """Takes a plan through reserve, confirm and lift."""
+
+    def admit(self, entry: Entry, fits: Fits) -> Coroutine[Any, Any, None]: ...
+
+
+class Runs(Protocol):
+    """Runs work for groups, and puts faults of what is done for a group down to it."""
+
+    def start(self, entry: Entry, work: Work, name: str) -> None: ...
+
+    def blaming(self, entry: Entry) -> AbstractContextManager[None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +40,8 @@ class Starts:
     entries: Mapping[Key, Entry]
     queue: Queue
     distrust: Distrust
-    work: GroupWork
-    tasks: Tasks
+    work: Admits
+    tasks: Runs
     clock: Clock
     max_reserved: int
 
