@@ -37,10 +37,9 @@ class Nominations:
         self.written[uid] = node
 
     def retain(self, uids: Collection[Uid]) -> None:
-        """Forget all pods but these."""
-        for known in (self.written, self._judged):
-            for uid in known.keys() - uids:
-                del known[uid]
+        """Forget all pods but these. The books are made anew: one that was long once would stay as large."""
+        self.written = {uid: node for uid, node in self.written.items() if uid in uids}
+        self._judged = {uid: node for uid, node in self._judged.items() if uid in uids}
 
     def is_ours(self, pod: Pod) -> bool:
         return pod.uid in self.written
