@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from ganglift.api.names import TAKEN_BACK
 from ganglift.api.pod import Pod
@@ -12,9 +11,10 @@ from ganglift.api.policy import DisruptionBudget
 from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.gang.membership import bound_at
 from ganglift.plan.match import matches_labels
-from ganglift.plan.shape import Demand, shape_of
+from ganglift.plan.shape import shape_of
 from ganglift.plan.victims import Evictable
 
+MOST_KINDS = 1000
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a static pod, which its kubelet keeps whatever happens to it in the API."""
 
@@ -81,11 +81,15 @@ def lower_nodes(pods: Iterable[Pod], priority: int) -> frozenset[NodeName]:
     )
 
 
+def _kind_of(pod: Pod) -> tuple[object, ...]:
+    return pod.metadata.namespace, shape_of(pod).demand.requests
+
+
 @dataclass(slots=True)
 class RunTimes:
-    """How long pods ran that have ended, by what they ask for: like pods run about as long."""
+    """How long pods ran that have ended, by namespace and what they ask for: like pods run about as long."""
 
-    _seen: WeakKeyDictionary[Demand, float] = field(default_factory=WeakKeyDictionary)
+    _seen: dict[tuple[object, ...], float] = field(default_factory=dict)
 
     def note(self, pod: Pod, now: datetime) -> None:
         """Take a pod that has left its node."""
@@ -93,16 +97,18 @@ class RunTimes:
         if begun is None:
             return
         ran = max((now - begun).total_seconds(), 0.0)
-        demand = shape_of(pod).demand
-        known = self._seen.get(demand)
-        self._seen[demand] = ran if known is None else known + (ran - known) / 8
+        kind = _kind_of(pod)
+        known = self._seen.pop(kind, ran)
+        self._seen[kind] = known + (ran - known) / 8
+        if len(self._seen) > MOST_KINDS:
+            del self._seen[next(iter(self._seen))]  # what has not ended for the longest time
 
     def end_of(self, pod: Pod) -> float | None:
         """Return when the pod is expected to end, in seconds since the epoch; None where nothing tells."""
         begun = _begun(pod)
         if begun is None:
             return None
-        known = self._seen.get(shape_of(pod).demand)
+        known = self._seen.get(_kind_of(pod))
         limit = pod.spec.active_deadline_seconds
         spans = [span for span in (known, limit) if span is not None]
         return begun.timestamp() + min(spans) if spans else None
