@@ -98,7 +98,7 @@ def test_ttl_takes_all_that_was_made_for_the_job(cluster: Cluster) -> None:
 def test_h9_suspension_frees_the_room_and_a_resumed_gang_waits_whole(running: Cluster) -> None:
     running.merge(f"{GANG_JOBS}/train", {"spec": {"suspend": True}})
     running.await_bound(0, GROUP)
-    assert running.await_reason(GROUP, "Suspended")["message"] == "its batch/v1 Job has spec.suspend: true"
+    assert running.await_reason(GROUP, "Suspended")["message"] == "gjob/train has spec.suspend: true"
     running.create(GANG_JOBS, gang_job("other", 2))
     running.await_bound(2, "other-workers")
     running.merge(f"{GANG_JOBS}/train", {"spec": {"suspend": False}})

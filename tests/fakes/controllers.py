@@ -127,7 +127,8 @@ class JobController(_Controller):
         if _is_finished(status) or "deletionTimestamp" in job["metadata"]:
             self._let_go(pods)
             return
-        status.setdefault("startTime", self.api.store.timestamp())
+        if not job["spec"].get("suspend"):
+            status.setdefault("startTime", self.api.store.timestamp())
         self._count(job, pods)
         active = [pod for pod in pods if _is_active(pod)]
         if not self._conclude(job, active):

@@ -148,7 +148,7 @@ def look_at(
     membership = members_of(group, pods, child, owners_among(jobs))
     foreign = frozenset(pod.uid for pod in membership.gated if is_foreign(pod))
     reserved = {pod.uid for pod in membership.gated if pod.nominated} - foreign
-    state = observe(group, membership, need_of(group, child, membership), child, reserved)
+    state = observe(group, membership, need_of(group, child, membership), child, reserved, obstacle=obstacle)
     return Look(group, child, membership, state, gather(group, membership, state, obstacle), foreign)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from ganglift.api.job import BatchJob, GangJob, GangJobStatus
 from ganglift.api.model import Condition, condition_of
+from ganglift.api.names import JOB_UID
 from ganglift.api.scheduling import PodGroup
 from ganglift.gang.actions import Action, Announce, Kind, merge_status
 from ganglift.gang.outcome import Waiting
@@ -27,6 +28,7 @@ _MIRRORED = (
 )
 
 
+_CHILD_DELETED = "the batch/v1 Job was deleted before its end was seen"
 _OWN = (Reason.NAME_CONFLICT, Reason.WAITING_FOR_OLD_JOB, Reason.REFUSED, Reason.CHILD_DELETED, Reason.INVALID)
 """Reasons that are about the Job's own objects, not about its gang."""
 
@@ -65,7 +67,7 @@ def job_status(
 
 def deleted_child_status(job: GangJob, now: datetime) -> GangJobStatus:
     """Return the status of a Job whose child is gone without an observed end: failed, and never run a second time."""
-    message = "the batch/v1 Job was deleted before its end was seen; delete this Job and create it again to run it anew"
+    message = f"{_CHILD_DELETED}; delete this Job and create it again to run it anew"
     failed = Condition(type="Failed", status="True", reason=Reason.CHILD_DELETED.value, message=message)
     scheduled = _trouble(ConditionType.SCHEDULED, Waiting(Reason.CHILD_DELETED, message))
     conditions = set_condition(set_condition(job.status.conditions, failed, now), scheduled, now)
@@ -80,6 +82,18 @@ def deleted_child_status(job: GangJob, now: datetime) -> GangJobStatus:
         "observed_generation": job.metadata.generation,
     }
     return job.status.model_copy(update=update)
+
+
+def lost_child(job: GangJob | None, group: PodGroup) -> Waiting | None:
+    """Return what our Job's status says of a child that was deleted, for the Job's group; None if it does not.
+
+    That it was written shows that the Job was still there then: its end takes child and group along, in any order.
+    """
+    if job is None or job.is_deleting or job.uid != group.metadata.annotations.get(JOB_UID):
+        return None
+    failed = condition_of(job.status.conditions, "Failed")
+    is_lost = failed is not None and failed.reason == Reason.CHILD_DELETED
+    return Waiting(Reason.CHILD_DELETED, _CHILD_DELETED) if is_lost else None
 
 
 def status_actions(job: GangJob, status: GangJobStatus) -> tuple[Action, ...]:

@@ -108,6 +108,8 @@ def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | No
     ref = group.spec.workload_ref
     if ref is None:
         return None
+    if workload is None and _is_made_for(group, ref.workload_name):
+        return Waiting(Reason.DELETING, f"Workload {ref.workload_name} is gone, and the group goes with it")
     if workload is None:
         message = f"Workload {ref.workload_name} does not exist: create it, or create this PodGroup without workloadRef"
         return Waiting(Reason.WORKLOAD_MISSING, message)
@@ -116,6 +118,12 @@ def missing_workload(group: PodGroup, workload: Workload | None) -> Waiting | No
         message = f"Workload {workload.name} has no template {ref.template_name}, it has {', '.join(names)}"
         return Waiting(Reason.WORKLOAD_MISSING, message)
     return None
+
+
+def _is_made_for(group: PodGroup, workload: str) -> bool:
+    """Whether a Workload of that name owns the group, so that the garbage collector takes the group along."""
+    owner = group.controller
+    return owner is not None and (owner.api_version, owner.kind, owner.name) == (SCHEDULING_API, "Workload", workload)
 
 
 def _seat(

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import GROUP_BY, PARKED
+from ganglift.api.names import GROUP_BY, JOB_UID, PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.membership import Membership, blocked_by, child_uid_of, is_for_job
 from ganglift.gang.outcome import Waiting, listed
 from ganglift.gang.patterns import pattern_of
-from ganglift.gang.reasons import Reason
+from ganglift.gang.reasons import ConditionType, Reason
 from ganglift.gang.split import is_split
 
 
@@ -32,15 +32,16 @@ class Life(Enum):
     DELETING = "deleting"
 
 
-LIFE_REASONS = {
-    Life.SUSPENDED: (Reason.SUSPENDED, "its batch/v1 Job has spec.suspend: true"),
+_LIFE_REASONS = {
+    Life.SUSPENDED: (Reason.SUSPENDED, "{job} has spec.suspend: true"),
     Life.PARKED: (Reason.WAITING_FOR_QUOTA, "the Job is parked while an earlier gang gathers under the quota"),
     Life.SUCCEEDED: (Reason.SUCCEEDED, "the gang has done its work"),
     Life.FAILED: (Reason.FAILED, "the Job has failed"),
     Life.CHILD_DELETED: (Reason.CHILD_DELETED, "the batch/v1 Job was deleted before its end was seen"),
     Life.DELETING: (Reason.DELETING, "the Job or the group is being deleted"),
 }
-"""What there is to say of a gang that is not active."""
+_LASTING = (Life.CHILD_DELETED, Life.SUCCEEDED, Life.FAILED)
+"""What is still so when the batch/v1 Job is gone."""
 _WHY_MISSING = (Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_MEMBERS)
 _WAITING_LIVES = (Life.SUSPENDED, Life.PARKED, Life.CHILD_DELETED)
 
@@ -89,23 +90,31 @@ class GangState:
         return max(0, self.to_place - self.ready)
 
 
+def life_reason(life: Life, group: PodGroup) -> Waiting:
+    """Return what there is to say of a gang that is not active."""
+    reason, words = _LIFE_REASONS[life]
+    return Waiting(reason, words.format(job=_job_words(group)))
+
+
 def observe(
     group: PodGroup,
     membership: Membership,
     need: int,
     child: BatchJob | None = None,
     reserved: Collection[Uid] | None = None,
+    *,
+    obstacle: Waiting | None = None,
 ) -> GangState:
     """Count a group's members.
 
     `child` is its Job's batch/v1 Job, `reserved` the uids whose nomination is known to be ours and to stand; without it
-    every gated member with a nomination counts as reserved.
+    every gated member with a nomination counts as reserved. `obstacle` is as for `gather`.
     """
     gated = [pod for pod in (*membership.gated, *membership.blocked) if pod.has_gate]
     held = [pod for pod in gated if (pod.nominated if reserved is None else pod.uid in reserved)]
     stray = sum(1 for pod in membership.blocked if not pod.is_gated)
     return GangState(
-        life=life_of(group, membership, child),
+        life=life_of(group, membership, child, obstacle),
         is_gang=group.spec.gang is not None,
         min_count=group.min_count,
         need=need,
@@ -125,7 +134,7 @@ def observe(
     )
 
 
-def life_of(group: PodGroup, membership: Membership, child: BatchJob | None) -> Life:
+def life_of(group: PodGroup, membership: Membership, child: BatchJob | None, obstacle: Waiting | None = None) -> Life:
     """Return where the gang is in its life.
 
     A Job's gang follows its Job. A plain group is over when no live member is left and minCount of them succeeded, and
@@ -134,7 +143,7 @@ def life_of(group: PodGroup, membership: Membership, child: BatchJob | None) -> 
     if group.is_deleting:
         return Life.DELETING
     if child is None:
-        return Life.CHILD_DELETED if child_uid_of(group) else _life_of_plain(group, membership)
+        return _life_without(group, obstacle) if child_uid_of(group) else _life_of_plain(group, membership)
     lives = (
         (child.is_in("Complete") or child.is_in("SuccessCriteriaMet"), Life.SUCCEEDED),
         (child.is_ending, Life.FAILED),
@@ -191,7 +200,7 @@ def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waitin
     if is_split(group):
         return Waiting(Reason.SPLIT, _split_words(group, membership))
     if state.life in _WAITING_LIVES:
-        return Waiting(*LIFE_REASONS[state.life])
+        return life_reason(state.life, group)
     if state.life is not Life.ACTIVE or not state.is_gang:
         return None
     if state.need == 0 and not state.was_scheduled:
@@ -207,6 +216,24 @@ def _split_words(group: PodGroup, membership: Membership) -> str:
     parts = "1 group" if len(membership.values) == 1 else f"{len(membership.values)} groups"
     words = f"its pods are split by label {group.metadata.annotations[GROUP_BY]} into {parts}"
     return "; ".join([words, *(stranger.message for stranger in membership.strangers[:1])])
+
+
+def _life_without(group: PodGroup, obstacle: Waiting | None) -> Life:
+    """A group whose batch/v1 Job is gone goes with the owner of both, and if the end was seen that is how it ended.
+
+    Unless our Job is still there and lost its child, which is what `obstacle` says, and our own status from then on.
+    """
+    said = group.condition(ConditionType.SCHEDULED)
+    reasons = (obstacle.reason if obstacle is not None else None, said.reason if said is not None else None)
+    return next((life for life in _LASTING if _LIFE_REASONS[life][0] in reasons), Life.DELETING)
+
+
+def _job_words(group: PodGroup) -> str:
+    """Name the Job that the user made: ours, or the batch/v1 Job that was adopted."""
+    ref, owner = group.spec.workload_ref, group.controller
+    if JOB_UID in group.metadata.annotations and ref is not None:
+        return f"gjob/{ref.workload_name}"
+    return f"job/{owner.name}" if owner is not None and owner.kind == "Job" else "its batch/v1 Job"
 
 
 def _life_of_plain(group: PodGroup, membership: Membership) -> Life:

@@ -13,7 +13,7 @@ from ganglift.base.ids import Uid
 from ganglift.gang.actions import Announce, Kind, Patch, merge_status
 from ganglift.gang.outcome import Outcome, Waiting
 from ganglift.gang.reasons import ConditionType, Reason
-from ganglift.gang.state import LIFE_REASONS, GangState, Life
+from ganglift.gang.state import GangState, Life, life_reason
 
 DEGRADED_AFTER_S = 5
 """How long need must have been unmet before a gang that was whole counts as degraded."""
@@ -122,9 +122,10 @@ def set_condition(conditions: tuple[Condition, ...], new: Condition, now: dateti
 
 def _scheduled(group: PodGroup, state: GangState, outcome: Outcome | None) -> Condition:
     if state.life is not Life.ACTIVE:
-        reason, words = LIFE_REASONS[state.life]
-        told = outcome is not None and state.life is Life.PARKED and outcome.reason is reason
-        return _condition(group, ConditionType.SCHEDULED, False, reason, outcome.message if outcome and told else words)
+        over = life_reason(state.life, group)
+        told = outcome is not None and state.life is Life.PARKED and outcome.reason is over.reason
+        words = outcome.message if outcome and told else over.message
+        return _condition(group, ConditionType.SCHEDULED, False, over.reason, words)
     if state.is_whole:
         return _condition(group, ConditionType.SCHEDULED, True, Reason.SCHEDULED, _bound_words(state))
     if outcome is not None:
@@ -160,7 +161,8 @@ def _degraded(group: PodGroup, state: GangState, scheduled: Condition, now: date
     elif old is None:
         return None
     elif state.life is not Life.ACTIVE:
-        new = _condition(group, kind, False, *LIFE_REASONS[state.life])
+        over = life_reason(state.life, group)
+        new = _condition(group, kind, False, over.reason, over.message)
     elif not old.is_true and old.reason == Reason.SCHEDULED and state.need > group.status.need:
         new = _condition(group, kind, False, Reason.NEED_RAISED, "more members are needed than when it was whole")
     elif old.is_true or (old.reason == Reason.SCHEDULED and now >= _degrades_at(scheduled)):

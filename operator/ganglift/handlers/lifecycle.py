@@ -17,7 +17,7 @@ import kopf
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from ganglift.api.job import BatchJob
+from ganglift.api.job import BatchJob, GangJob
 from ganglift.api.model import Object
 from ganglift.api.names import GROUP_LABEL
 from ganglift.api.scheduling import PodGroup
@@ -26,6 +26,7 @@ from ganglift.base.ids import Key
 from ganglift.engine.executor import RESOURCES, Executor, NotLeading
 from ganglift.gang.actions import Kind
 from ganglift.gang.adopt import wants_adoption
+from ganglift.gang.jobstatus import is_over
 from ganglift.handlers.adopted import reconcile_adopted
 from ganglift.handlers.job import reconcile_job
 from ganglift.handlers.podgroup import reconcile_group
@@ -121,8 +122,8 @@ class Kinds:
                 yield Kind.GANG_JOB, workload
             if kind is Kind.POD_GROUP and self.world.workloads.get(workload) is not None:
                 yield Kind.WORKLOAD, workload
-            if kind is Kind.WORKLOAD:
-                yield from ((Kind.POD_GROUP, group.key) for group in self.world.groups_near(workload, ()))
+        if kind is Kind.WORKLOAD or (isinstance(obj, GangJob) and is_over(obj)):
+            yield from ((Kind.POD_GROUP, group.key) for group in self.world.groups_near(obj.key, ()))
 
     # First lists and sweep
 

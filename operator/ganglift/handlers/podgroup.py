@@ -1,6 +1,7 @@
 """A PodGroup is handed to the loop; what outside its pods keeps it is judged here, and it is split where asked."""
 
 from ganglift.base.ids import Key
+from ganglift.gang.jobstatus import lost_child
 from ganglift.gang.podgroup import missing_workload
 from ganglift.gang.split import is_split, part_names, parts_step, value_of
 from ganglift.handlers.store import workload_of
@@ -17,7 +18,9 @@ async def reconcile_group(world: World, key: Key) -> None:
         return
     workload_key = workload_of(group)
     workload = await world.workload(workload_key) if workload_key is not None else None
-    world.loop.set_obstacle(key, missing_workload(group, workload) or world.shortages.get(key))
+    job = world.jobs.get(workload_key) if workload_key is not None else None
+    obstacle = lost_child(job, group) or missing_workload(group, workload) or world.shortages.get(key)
+    world.loop.set_obstacle(key, obstacle)
     if is_split(group):
         pods = world.loop.pods_of(key)
         names = [name for pod in pods for name in part_names(group.name, value_of(pod, group))]

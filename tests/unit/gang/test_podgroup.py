@@ -11,7 +11,7 @@ from ganglift.api.names import FULL_NAME, JOB_UID, TEMPLATE_MIN_COUNT, TEMPLATE_
 from ganglift.api.scheduling import PodGroup, Workload, WorkloadStatus
 from ganglift.gang.actions import Create, Patch, Step
 from ganglift.gang.naming import LIMIT, group_names, hashed
-from ganglift.gang.podgroup import carry_over, group_actions, seats_of
+from ganglift.gang.podgroup import carry_over, group_actions, missing_workload, seats_of
 from ganglift.gang.reasons import ConditionType, Reason
 from ganglift.gang.workload import workload_step
 
@@ -226,3 +226,15 @@ def test_a_workload_that_is_being_deleted_asks_for_nothing() -> None:
 def test_the_podgroup_of_a_jobs_workload_is_left_for_the_job_to_make() -> None:
     step = workload_step(SERVE.owned("Job", "serve", "uid-j", "batch.ganglift.dev/v1").made, [], at(0))
     assert step == Step()
+
+
+def test_a_group_whose_own_workload_is_gone_goes_with_it_and_lacks_nothing() -> None:
+    missing = missing_workload(ours("serve-prefill", "prefill").made, None)
+    assert missing is not None
+    assert missing.reason is Reason.DELETING
+
+
+def test_a_group_that_refers_to_a_workload_that_does_not_exist_says_so() -> None:
+    missing = missing_workload(podgroup("mine").of("serve", "prefill").made, None)
+    assert missing is not None
+    assert missing.reason is Reason.WORKLOAD_MISSING

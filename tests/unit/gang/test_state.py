@@ -12,6 +12,8 @@ from ganglift.gang.reasons import Reason
 from ganglift.gang.state import GangState, Life, gather, observe
 
 GROUP = podgroup("g").gang(4)
+RECORDED = GROUP.of("train", "workers", "uid-w").annotation(JOB_UID, "uid-train").status(childUID="uid-train-child")
+ADOPTED_GROUP = GROUP.owned("Job", "train", "uid-train-child", "batch/v1")
 CHILD = batch_job("train").child_of("train").labelled("g").spec(parallelism=4, completions=4)
 
 
@@ -24,12 +26,15 @@ def waiting(count: int) -> list[PodBuilder]:
 
 
 def look(
-    pods: list[PodBuilder], group: PodGroupBuilder = GROUP, child: BatchJobBuilder | None = None
+    pods: list[PodBuilder],
+    group: PodGroupBuilder = GROUP,
+    child: BatchJobBuilder | None = None,
+    obstacle: Waiting | None = None,
 ) -> tuple[GangState, Waiting | None]:
     made, job = group.made, child.made if child else None
     membership = members_of(made, [p.made for p in pods], job)
-    state = observe(made, membership, need_of(made, job, membership), job)
-    return state, gather(made, membership, state)
+    state = observe(made, membership, need_of(made, job, membership), job, obstacle=obstacle)
+    return state, gather(made, membership, state, obstacle)
 
 
 def owned(name: str) -> PodBuilder:
@@ -108,11 +113,29 @@ class TestLife:
     def test_follows_the_job(self, child: BatchJobBuilder, life: Life) -> None:
         assert look([], child=child)[0].life is life
 
-    def test_ends_with_a_recorded_child_that_is_gone(self) -> None:
-        state, waits = look([], GROUP.status(childUID="uid-train-child"))
+    @pytest.mark.parametrize("group", [RECORDED, ADOPTED_GROUP])
+    def test_goes_with_a_child_that_is_gone(self, group: PodGroupBuilder) -> None:
+        state, waits = look([], group)
+        assert state.life is Life.DELETING
+        assert waits is None
+
+    def test_is_lost_where_our_job_lost_the_child(self) -> None:
+        lost = Waiting(Reason.CHILD_DELETED, "the batch/v1 Job was deleted before its end was seen")
+        state, waits = look([], RECORDED, obstacle=lost)
         assert state.life is Life.CHILD_DELETED
-        assert waits is not None
-        assert waits.reason is Reason.CHILD_DELETED
+        assert waits == lost
+
+    @pytest.mark.parametrize(
+        ("said", "life"),
+        [
+            ("ChildDeleted", Life.CHILD_DELETED),
+            ("Succeeded", Life.SUCCEEDED),
+            ("Failed", Life.FAILED),
+            ("Reserved", Life.DELETING),
+        ],
+    )
+    def test_stays_as_it_ended_when_the_child_is_gone(self, said: str, life: Life) -> None:
+        assert look([], RECORDED.condition("Scheduled", "False", said))[0].life is life
 
     def test_f7_of_a_plain_group_stays_over_after_its_pods_are_cleaned_up(self) -> None:
         assert look([member(f"w-{i}").on("n1", "Succeeded") for i in range(4)])[0].life is Life.SUCCEEDED
@@ -209,9 +232,17 @@ class TestGather:
     def test_does_not_mind_a_blocked_member_beyond_need(self) -> None:
         assert look([*waiting(4), member("odd").gated("a.io/x")])[1] is None
 
-    def test_of_a_suspended_job_says_so(self) -> None:
-        assert look([], child=CHILD.spec(suspend=True))[1] == Waiting(
-            Reason.SUSPENDED, "its batch/v1 Job has spec.suspend: true"
+    @pytest.mark.parametrize(
+        ("group", "name"),
+        [
+            (GROUP.of("train", "workers", "uid-w").annotation(JOB_UID, "uid-train"), "gjob/train"),
+            (ADOPTED_GROUP, "job/train"),
+            (GROUP, "its batch/v1 Job"),
+        ],
+    )
+    def test_of_a_suspended_job_names_the_one_that_the_user_made(self, group: PodGroupBuilder, name: str) -> None:
+        assert look([], group, child=CHILD.spec(suspend=True))[1] == Waiting(
+            Reason.SUSPENDED, f"{name} has spec.suspend: true"
         )
 
     @pytest.mark.parametrize(

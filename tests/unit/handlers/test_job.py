@@ -11,7 +11,9 @@ from tests.kinds import batch_job, gang_job
 from tests.unit.handlers.conftest import Stage, settled, until
 
 from ganglift.api.names import GROUP_LABEL
+from ganglift.base.ids import Key
 from ganglift.gang.actions import Kind
+from ganglift.gang.reasons import Reason
 from ganglift.handlers.queue import Queue
 from ganglift.handlers.world import TEMPLATE_IS_FIXED
 from ganglift.kube.resources import BATCH_JOBS, JOBS, POD_GROUPS, WORKLOADS
@@ -188,6 +190,27 @@ class TestChild:
         assert condition(stage.get(JOBS, "train"), "Failed")["reason"] == "ChildDeleted"
         assert stage.get(BATCH_JOBS, "train") is None
         assert stage.told.jobs == {}
+        told = stage.told.obstacles[Key("default", "train-workers")]
+        assert told is not None
+        assert told.reason is Reason.CHILD_DELETED
+
+    async def test_that_goes_with_its_job_is_not_told_to_be_lost(self, stage: Stage) -> None:
+        stage.add(JOB)
+        async with stage.working():
+            await settled(stage)
+            group = stage.get(POD_GROUPS, "train-workers")
+            await stage.delete(JOBS, "train")
+            assert group is not None
+            # The garbage collector may take the group last.
+            await stage.look_again()
+            stage.kinds.see(
+                Kind.POD_GROUP, "MODIFIED", group | {"metadata": group["metadata"] | {"resourceVersion": "9999"}}
+            )
+            await settled(stage)
+        told = stage.told.obstacles[Key("default", "train-workers")]
+        assert told is not None
+        assert told.reason is Reason.DELETING
+        assert stage.told.events == []
 
     async def test_is_mirrored(self, stage: Stage) -> None:
         stage.add(JOB)

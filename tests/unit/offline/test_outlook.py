@@ -89,7 +89,7 @@ def test_group_that_is_not_for_the_planner_says_how_it_stands(things: list[Any],
 
 def test_suspended_job_waits() -> None:
     outlook = only_outlook(kubectl_list(*gpu_nodes(4)), manifests(workers("train", 2).spec(suspend=True)))
-    assert (outlook.result, outlook.message) == (Result.WAITS, "its batch/v1 Job has spec.suspend: true")
+    assert (outlook.result, outlook.message) == (Result.WAITS, "gjob/train has spec.suspend: true")
 
 
 def test_finished_members_leave_the_need_of_a_job() -> None:
