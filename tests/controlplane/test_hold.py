@@ -25,8 +25,8 @@ BOUND_S = HOLD_AFTER_S + 2 * SMALL_S + 6
 """Within which a held gang must be in: its wait, twice what the longest pod runs, and what it takes to start."""
 
 
-def running(name: str, on_node: str, **spec: object) -> Object:
-    return pod(name, nodeName=on_node, **spec)
+def running(name: str, on_node: str) -> Object:
+    return pod(name, nodeName=on_node)
 
 
 def end(cluster: Cluster, name: str) -> None:

@@ -160,7 +160,7 @@ def test_a_job_that_is_disrupted_as_one_comes_back_gated_and_nothing_is_counted(
     classes(cluster)
     cluster.add_gpu_nodes(4)
     start_operator(cluster)
-    whole = {"disruptionMode": {"all": {}}}
+    whole: Object = {"disruptionMode": {"all": {}}}
     cluster.create(GANG_JOBS, gang_job("low", 4, scheduling=whole, backoffLimit=0))
     cluster.await_bound(4, "low-workers")
     make_gang(cluster, "train", 1)

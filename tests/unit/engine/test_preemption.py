@@ -166,7 +166,7 @@ async def test_a_pod_under_a_budget_is_spared_where_another_will_do(cluster: Fak
 
 async def test_a_gang_disrupted_as_one_goes_as_one_and_comes_back_gated_and_uncounted(cluster: FakeCluster) -> None:
     await prepared(cluster, nodes=2, gpus=2)
-    whole = {"scheduling": {"schedulingPolicy": {"gang": {}}, "disruptionMode": {"all": {}}}}
+    whole: dict[str, Any] = {"scheduling": {"schedulingPolicy": {"gang": {}}, "disruptionMode": {"all": {}}}}
     cluster.add(job("train", 4, backoffLimit=0, pod_spec={"priorityClassName": "low"}, **whole))
     await cluster.until(lambda: cluster.bound("train-workers") == 4)
     high(cluster, "g", 1)
