@@ -19,7 +19,6 @@ from ganglift.api.names import (
     BATCH_API,
     COMPLETION_INDEX,
     DEFAULT_SCHEDULER,
-    GROUP_BY,
     GROUP_LABEL,
     JOB_UID,
     LIFTED_AT,
@@ -29,7 +28,7 @@ from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.reasons import Reason
-from ganglift.gang.split import belongs, is_split, value_of
+from ganglift.gang.split import belongs, is_split, split_label, value_of
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -254,7 +253,7 @@ def _stranger(group: PodGroup, pod: Pod, owners: Mapping[Uid, Owner]) -> Strange
 
 def _split(group: PodGroup, pods: Iterable[Pod]) -> Membership:
     """Count nobody in a group whose pods belong to its parts, and name those that belong to none."""
-    label = group.metadata.annotations[GROUP_BY]
+    label = split_label(group)
     theirs = sorted((pod for pod in pods if pod.group == group.key), key=creation_order)
     values = sorted({value_of(pod, group) for pod in theirs} - {""})
     words = f"has no label {label}, by which the group's pods are split"

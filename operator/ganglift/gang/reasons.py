@@ -84,7 +84,8 @@ class Reason(StrEnum):
     SPLIT = (
         "Split",
         "The group's pods are split by a label into groups of their own, as its annotation group-by asks. Look at "
-        "those: they are named after this one and the label's value.",
+        "those: they are named after this one and the label's value. When the annotation is changed or removed they "
+        "keep the pods until you delete them.",
     )
 
     # Planning, reserving, lifting.

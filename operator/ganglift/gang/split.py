@@ -3,27 +3,47 @@
 The pods of all replicas of a LeaderWorkerSet bear the same group label, so they are one gang, unless annotation
 `group-by` on the PodGroup names a label: then each value has a PodGroup of its own, owned by the first, and a pod
 belongs to the one of its value. Labels of pods are not touched.
+
+Before the first part is made the label is noted on the PodGroup, and while parts by that label exist it stays split by
+it: no pod is counted twice when `group-by` is changed or removed. The parts are the user's to delete then.
 """
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ganglift.api.names import FULL_NAME, GROUP_BY, PART_OF, PART_VALUE, SCHEDULING_API
+from ganglift.api.names import FULL_NAME, GROUP_BY, PART_OF, PART_VALUE, SCHEDULING_API, SPLIT_BY
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup, PodGroupTemplate
 from ganglift.base.ids import Key
-from ganglift.gang.actions import Action, Body, Create, Kind, Step
+from ganglift.gang.actions import Action, Body, Create, Kind, Step, merge
 from ganglift.gang.naming import group_names, hashed
+from ganglift.gang.outcome import Waiting
 from ganglift.gang.ownership import Claim, Parent
 from ganglift.gang.podgroup import carried, carry_over
+from ganglift.gang.reasons import Reason
 
+_MOST_NAMED = 10
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
 def is_split(group: PodGroup) -> bool:
     """Whether the pods that bear the group's label belong to parts of it."""
-    return GROUP_BY in group.metadata.annotations and not is_part(group)
+    return bool(split_label(group)) and not is_part(group)
+
+
+def split_label(group: PodGroup) -> str:
+    """Return the label by which a group is split or is a part, empty for any other."""
+    notes = group.metadata.annotations
+    return notes.get(SPLIT_BY) or notes.get(GROUP_BY, "")
+
+
+def marked(group: PodGroup) -> PodGroup:
+    """Return a group with the note that goes before its first part: split by the label that is asked for."""
+    notes = dict(group.metadata.annotations)
+    if GROUP_BY in notes:
+        notes[SPLIT_BY] = notes[GROUP_BY]
+    return group.model_copy(update={"metadata": group.metadata.model_copy(update={"annotations": notes})})
 
 
 def is_part(group: PodGroup) -> bool:
@@ -51,7 +71,7 @@ def belongs(pod: Pod, group: PodGroup) -> bool:
 
 def value_of(pod: Pod, group: PodGroup) -> str:
     """Return the value of the label by which a group is split, empty for a pod without it."""
-    return pod.metadata.labels.get(group.metadata.annotations.get(GROUP_BY, ""), "")
+    return pod.metadata.labels.get(split_label(group), "")
 
 
 @lru_cache(maxsize=4096)
@@ -64,11 +84,44 @@ def part_names(group: str, value: str) -> tuple[str, str]:
     return group_names(group, word)
 
 
-def parts_step(group: PodGroup, pods: Iterable[Pod], groups: Iterable[PodGroup]) -> Step:
+def parts_step(
+    group: PodGroup, pods: Iterable[Pod], groups: Iterable[PodGroup], parts: Iterable[PodGroup] = ()
+) -> Step:
     """Return what a split group asks for: a part for each value that its pods have, and changes carried over.
 
-    `groups` are the PodGroups that have a name a part might want.
+    `groups` are the PodGroups that have a name a part might want, `parts` those that the group owns.
     """
+    wanted, old = group.metadata.annotations.get(GROUP_BY), _old_parts(group, parts)
+    noted = old[0].metadata.annotations[GROUP_BY] if old else wanted
+    if group.metadata.annotations.get(SPLIT_BY) != noted:
+        body = {"metadata": {"annotations": {SPLIT_BY: noted}}}
+        return Step((merge(Kind.POD_GROUP, group.key, group.uid, body),), is_final=False)
+    return Step(_parts(group, pods, groups) if wanted and not old else ())
+
+
+def split_trouble(group: PodGroup, parts: Iterable[PodGroup]) -> Waiting | None:
+    """Return what keeps a group from following its annotation, None if nothing does."""
+    old = _old_parts(group, parts)
+    if not old:
+        return None
+    label, wanted = old[0].metadata.annotations[GROUP_BY], group.metadata.annotations.get(GROUP_BY)
+    now = f"now names {wanted}" if wanted else "is gone"
+    names = " ".join(f"gpg/{part.name}" for part in old[:_MOST_NAMED])
+    more = f" and {len(old) - _MOST_NAMED} more" if len(old) > _MOST_NAMED else ""
+    words = (
+        f"annotation group-by {now}, and there are parts by label {label}, which have the pods until you delete them"
+    )
+    return Waiting(Reason.SPLIT, f"{words}: {names}{more}")
+
+
+def _old_parts(group: PodGroup, parts: Iterable[PodGroup]) -> list[PodGroup]:
+    """Return the parts by another label than is asked for now."""
+    wanted = group.metadata.annotations.get(GROUP_BY)
+    owned = (part for part in parts if is_part(part) and part.controller and part.controller.uid == group.uid)
+    return sorted((p for p in owned if p.metadata.annotations.get(GROUP_BY) != wanted), key=lambda p: p.name)
+
+
+def _parts(group: PodGroup, pods: Iterable[Pod], groups: Iterable[PodGroup]) -> tuple[Action, ...]:
     by_name = {found.name: found for found in groups}
     values = sorted({value for pod in pods if pod.group == group.key and (value := value_of(pod, group))})
     template = PodGroupTemplate.model_validate(
@@ -81,7 +134,7 @@ def parts_step(group: PodGroup, pods: Iterable[Pod], groups: Iterable[PodGroup])
             actions.append(Create(Kind.POD_GROUP, _part_body(group, template, name, value)))
         elif claim is Claim.OURS and (patch := carry_over(by_name[name], template)) is not None:
             actions.append(patch)
-    return Step(tuple(actions))
+    return tuple(actions)
 
 
 def _free(group: PodGroup, names: tuple[str, str], by_name: dict[str, PodGroup]) -> tuple[str, Claim]:

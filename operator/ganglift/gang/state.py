@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ganglift.api.job import BatchJob
-from ganglift.api.names import GROUP_BY, JOB_UID, PARKED
+from ganglift.api.names import JOB_UID, PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
 from ganglift.gang.membership import Membership, blocked_by, child_uid_of, is_for_job
 from ganglift.gang.outcome import Waiting, listed
 from ganglift.gang.patterns import pattern_of
 from ganglift.gang.reasons import ConditionType, Reason
-from ganglift.gang.split import is_split
+from ganglift.gang.split import is_split, split_label
 
 
 class Life(Enum):
@@ -214,7 +214,7 @@ def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waitin
 
 def _split_words(group: PodGroup, membership: Membership) -> str:
     parts = "1 group" if len(membership.values) == 1 else f"{len(membership.values)} groups"
-    words = f"its pods are split by label {group.metadata.annotations[GROUP_BY]} into {parts}"
+    words = f"its pods are split by label {split_label(group)} into {parts}"
     return "; ".join([words, *(stranger.message for stranger in membership.strangers[:1])])
 
 

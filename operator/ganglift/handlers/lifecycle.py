@@ -116,6 +116,8 @@ class Kinds:
         owner = obj.controller
         if kind is Kind.POD_GROUP and owner is not None and (owner.api_version, owner.kind) == ("batch/v1", "Job"):
             yield Kind.BATCH_JOB, Key(obj.metadata.namespace, owner.name)
+        if kind is Kind.POD_GROUP and owner is not None and owner.kind == "PodGroup":
+            yield Kind.POD_GROUP, Key(obj.metadata.namespace, owner.name)
         workload = workload_of(obj) if isinstance(obj, PodGroup) else obj.key
         if workload is not None and kind is not Kind.GANG_JOB:
             if self.world.jobs.get(workload) is not None:

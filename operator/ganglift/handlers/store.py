@@ -56,11 +56,12 @@ class Store(Generic[T]):
 
 
 class GroupStore(Store[PodGroup]):
-    """PodGroups, also by the Workload that they refer to."""
+    """PodGroups, also by the Workload that they refer to and by the PodGroup that owns them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._by_workload: dict[Key, dict[str, None]] = {}
+        self._by_owner: dict[Uid, dict[Key, None]] = {}
 
     def near(self, workload: Key, names: Iterable[str]) -> tuple[PodGroup, ...]:
         """Return the PodGroups that refer to a Workload or bear one of these names in its namespace."""
@@ -68,11 +69,24 @@ class GroupStore(Store[PodGroup]):
         found = (self.get(Key(workload.namespace, name)) for name in wanted)
         return tuple(group for group in found if group is not None)
 
+    def parts(self, uid: Uid) -> tuple[PodGroup, ...]:
+        """Return the PodGroups that the one of that uid owns."""
+        found = (self.get(key) for key in self._by_owner.get(uid, ()))
+        return tuple(group for group in found if group is not None)
+
     def _index(self, obj: PodGroup) -> None:
+        if (owner := _owner_of(obj)) is not None:
+            self._by_owner.setdefault(owner, {})[obj.key] = None
         if (workload := workload_of(obj)) is not None:
             self._by_workload.setdefault(workload, {})[obj.name] = None
 
     def _unindex(self, obj: PodGroup) -> None:
+        owner = _owner_of(obj)
+        parts = self._by_owner.get(owner) if owner is not None else None
+        if owner is not None and parts is not None:
+            parts.pop(obj.key, None)
+            if not parts:
+                del self._by_owner[owner]
         workload = workload_of(obj)
         names = self._by_workload.get(workload) if workload is not None else None
         if workload is not None and names is not None:
@@ -85,6 +99,11 @@ def workload_of(group: PodGroup) -> Key | None:
     """Return the Workload that a PodGroup refers to."""
     ref = group.spec.workload_ref
     return Key(group.metadata.namespace, ref.workload_name) if ref is not None else None
+
+
+def _owner_of(group: PodGroup) -> Uid | None:
+    owner = group.controller
+    return owner.uid if owner is not None and owner.kind == "PodGroup" else None
 
 
 def version_of(obj: Object) -> int:

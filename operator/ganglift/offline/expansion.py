@@ -23,7 +23,7 @@ from ganglift.gang.adopt import adoption_step, names_for, wants_adoption
 from ganglift.gang.child import is_hands_off, member_template
 from ganglift.gang.job import JobWorld, job_step
 from ganglift.gang.naming import TEMPLATE, group_names
-from ganglift.gang.split import is_split, part_names, parts_step, value_of
+from ganglift.gang.split import is_split, marked, part_names, parts_step, value_of
 from ganglift.gang.workload import workload_step
 from ganglift.offline.defaults import Defaults
 from ganglift.offline.inventory import Asked, Inventory
@@ -250,6 +250,7 @@ class _Expansion:
         group = self._inventory.get(PodGroup, key)
         if group is None or not is_split(group):
             return
+        group = marked(group)
         pods = [pod for pod in self._inventory.all(Pod) if pod.group == key]
         names = tuple(name for pod in pods for name in part_names(group.name, value_of(pod, group)))
         self._settle(lambda: parts_step(group, pods, self._near(key, names).values()))

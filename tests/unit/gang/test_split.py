@@ -6,18 +6,20 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tests.kinds import PodGroupBuilder, podgroup, stamp
 
-from ganglift.api.names import GROUP_BY, PART_OF, PART_VALUE, TEMPLATE_MIN_COUNT
+from ganglift.api.names import GROUP_BY, PART_OF, PART_VALUE, SPLIT_BY, TEMPLATE_MIN_COUNT
 from ganglift.base.ids import Key
 from ganglift.gang.actions import Create, Patch, Step
 from ganglift.gang.membership import members_of
 from ganglift.gang.need import need_of
 from ganglift.gang.outcome import Waiting
 from ganglift.gang.reasons import Reason
-from ganglift.gang.split import base_of, part_names, parts_step
+from ganglift.gang.split import base_of, part_names, parts_step, split_trouble
 from ganglift.gang.state import gather, observe
 
 LABEL = "leaderworkerset.sigs.k8s.io/group-index"
-BASE = podgroup("lws").gang(2).annotation(GROUP_BY, LABEL)
+ASKED = podgroup("lws").gang(2).annotation(GROUP_BY, LABEL)
+BASE = ASKED.annotation(SPLIT_BY, LABEL)
+NO_MORE = podgroup("lws").gang(2).annotation(SPLIT_BY, LABEL)
 
 
 def member(name: str, value: str | None) -> PodBuilder:
@@ -110,3 +112,35 @@ def test_a_copy_of_a_part_claims_nobodys_pods() -> None:
 def test_a_group_that_only_says_that_it_is_a_part_claims_nobodys_pods() -> None:
     said = part("0").meta(ownerReferences=[]).made
     assert members_of(said, PODS).live_count == 0
+
+
+class TestChangeOfTheLabel:
+    def noted(self, group: PodGroupBuilder, *parts: PodGroupBuilder) -> object:
+        """What is noted on the group, which is all that is done."""
+        (patch,) = parts_step(group.made, PODS, [], [each.made for each in parts]).actions
+        assert isinstance(patch, Patch)
+        return patch.body["metadata"]["annotations"][SPLIT_BY]
+
+    def test_is_noted_before_the_first_part_is_made(self) -> None:
+        assert self.noted(ASKED) == LABEL
+
+    @pytest.mark.parametrize("group", [NO_MORE, NO_MORE.annotation(GROUP_BY, "shard")])
+    def test_leaves_the_pods_to_the_old_parts_while_there_are_any(self, group: PodGroupBuilder) -> None:
+        parts = [part("0").made, part("1").made]
+        assert parts_step(group.made, PODS, parts, parts) == Step()
+        assert members_of(group.made, PODS).live_count == 0
+        assert members_of(parts[0], PODS).live_count == 2
+        trouble = split_trouble(group.made, parts)
+        assert trouble is not None
+        assert trouble.message.endswith("until you delete them: gpg/lws-0 gpg/lws-1")
+
+    def test_comes_into_force_when_the_old_parts_are_gone(self) -> None:
+        assert self.noted(NO_MORE) is None
+        assert self.noted(NO_MORE.annotation(GROUP_BY, "shard")) == "shard"
+
+    def test_is_noted_anew_where_a_replace_took_the_note_away(self) -> None:
+        assert self.noted(podgroup("lws").gang(2), part("0")) == LABEL
+
+    def test_asks_for_nothing_once_the_split_is_undone(self) -> None:
+        assert parts_step(podgroup("lws").gang(2).made, PODS, []) == Step()
+        assert members_of(podgroup("lws").gang(2).made, PODS).live_count == 4
