@@ -64,10 +64,15 @@ Standings = Mapping[Uid, Standing]
 
 @dataclass(frozen=True)
 class Stranger:
-    """A pod that bears the label and does not count. `is_free`: its gate may go, it waits for no gang."""
+    """A pod that bears the label and does not count, for a reason that it shares with others.
+
+    `of_all` is said of all that share it, whichever these are, so that it stays the same while they come and go.
+    `is_free`: its gate may go, it waits for no gang.
+    """
 
     pod: Pod
     message: str
+    of_all: str
     is_free: bool = False
 
 
@@ -190,6 +195,14 @@ def group_name_of(job: BatchJob) -> str:
     return str(labels.get(GROUP_LABEL, ""))
 
 
+def job_name_of(group: PodGroup) -> str:
+    """Return the name of the Job that a group was made for or that was adopted, empty for a plain group."""
+    ref, owner = group.spec.workload_ref, group.controller
+    if JOB_UID in group.metadata.annotations and ref is not None:
+        return ref.workload_name
+    return owner.name if owner is not None and (owner.api_version, owner.kind) == ("batch/v1", "Job") else ""
+
+
 def controller_uid(pod: Pod) -> Uid:
     """Return the uid of the pod's controller, empty for a bare pod."""
     owner = pod.controller
@@ -245,10 +258,16 @@ def _owner(job: BatchJob) -> Owner:
 def _stranger(group: PodGroup, pod: Pod, owners: Mapping[Uid, Owner]) -> Stranger:
     owner = pod.controller
     if owner is None:
-        return Stranger(pod, f"pod {pod.name} has no owner, the group's pods belong to a Job")
+        words = "the group's pods belong to a Job"
+        return Stranger(pod, f"pod {pod.name} has no owner, {words}", f"pods with its label have no owner, {words}")
     known = owners.get(owner.uid, Owner.UNKNOWN)
     is_free = bool(group.status.child_uid) and known is Owner.LIVE and not pod.is_deleting
-    return Stranger(pod, f"pod {pod.name} belongs to {owner.kind} {owner.name}, not to the group's Job", is_free)
+    if (owner.kind, owner.name) == ("Job", job_name_of(group)):
+        theirs, other = "an earlier Job of this name", "this one"
+    else:
+        theirs, other = f"{owner.kind} {owner.name}", "the group's Job"
+    message = f"pod {pod.name} belongs to {theirs}, not to {other}"
+    return Stranger(pod, message, f"pods with its label belong to {theirs}, not to {other}", is_free)
 
 
 def _split(group: PodGroup, pods: Iterable[Pod]) -> Membership:
@@ -256,8 +275,12 @@ def _split(group: PodGroup, pods: Iterable[Pod]) -> Membership:
     label = split_label(group)
     theirs = sorted((pod for pod in pods if pod.group == group.key), key=creation_order)
     values = sorted({value_of(pod, group) for pod in theirs} - {""})
-    words = f"has no label {label}, by which the group's pods are split"
-    lost = tuple(Stranger(pod, f"pod {pod.name} {words}") for pod in theirs if not value_of(pod, group))
+    words = f"no label {label}, by which the group's pods are split"
+    lost = tuple(
+        Stranger(pod, f"pod {pod.name} has {words}", f"there are pods with {words}")
+        for pod in theirs
+        if not value_of(pod, group)
+    )
     return Membership(strangers=lost, values=tuple(values))
 
 

@@ -1,6 +1,7 @@
 """What is said by event beside a gang's transitions: about pods that don't count, and pods that wait for nobody.
 
-All of these are true for as long as nothing changes, so whoever announces them says each once.
+All of these are true for as long as nothing changes, so whoever announces them says each once. They name no pods and
+count none: a run that is made anew would otherwise have one event for each pod of the old one that goes.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,13 +13,14 @@ from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key
 from ganglift.gang.actions import Announce, Kind
-from ganglift.gang.membership import Membership
-from ganglift.gang.outcome import listed
+from ganglift.gang.membership import Membership, child_uid_of, is_for_job
 from ganglift.gang.priority import priority_trouble
 from ganglift.gang.reasons import Reason
 
 LOST_AFTER_S = 60
 """How long a pod may wait for a group to be created before it is told: pods are often made before their group."""
+
+_SURPLUS = "its Job has made more pods than it has completion indexes: those beyond are not counted and not started"
 
 
 def remarks_of(
@@ -32,16 +34,10 @@ def remarks_of(
     remarks = [_about_group(group, trouble.reason, trouble.message)] if trouble is not None else []
     if child is not None and group.spec.gang is not None and group.min_count > child.spec.parallelism:
         remarks.append(_about_group(group, Reason.INVALID, _too_many_words(group.min_count, child.spec.parallelism)))
-    waiting = [stranger for stranger in membership.strangers if stranger.pod.has_gate and not stranger.is_free]
-    if waiting:
-        more = f", and {len(waiting) - 1} more like it" if len(waiting) > 1 else ""
-        remarks.append(_about_group(group, Reason.NOT_A_MEMBER, f"{waiting[0].message}{more}: it is not counted"))
-    if membership.surplus:
-        names = listed(tuple(pod.name for pod in membership.surplus))
-        message = f"more pods than completion indexes, not counted and not started: {names}"
-        remarks.append(_about_group(group, Reason.NOT_A_MEMBER, message))
-    if group.spec.gang is not None and (ungated := _never_gated(membership)):
-        message = f"created without scheduling gate {GATE}, so they start alone: {listed(ungated)}"
+    words = [*_stranger_words(group, membership, child), *([_SURPLUS] if membership.surplus else [])]
+    remarks += [_about_group(group, Reason.NOT_A_MEMBER, each) for each in words]
+    if group.spec.gang is not None and _has_never_gated(membership):
+        message = f"pods of the gang are created without scheduling gate {GATE}, so they start alone"
         remarks.append(_about_group(group, Reason.NOT_GATED, message))
     return tuple(remarks)
 
@@ -56,19 +52,28 @@ def lost_pods(pods: Iterable[Pod], groups: Collection[Key], now: datetime) -> tu
     """Return what to tell pods that bear our gate and whose group does not exist after a minute, or that name none."""
     long_ago = now - timedelta(seconds=LOST_AFTER_S)
     return tuple(
-        Announce(Kind.POD, pod.key, pod.uid, Reason.GROUP_MISSING.value, _lost_words(pod), True)
+        Announce(Kind.POD, pod.key, pod.uid, Reason.GROUP_MISSING.value, lost_words(pod), True)
         for pod in pods
         if pod.has_gate and not pod.is_deleting and pod.group not in groups and _is_older(pod, long_ago)
     )
 
 
-def _never_gated(membership: Membership) -> tuple[str, ...]:
-    """Name members that nobody has lifted and that have no gate: a lift leaves its time on the pod."""
+def _stranger_words(group: PodGroup, membership: Membership, child: BatchJob | None) -> tuple[str, ...]:
+    """Tell each reason why pods with the label that wait are no members, once it is known who is."""
+    if is_for_job(group, child) and not child_uid_of(group, child):
+        return ()
+    waiting = [stranger for stranger in membership.strangers if stranger.pod.has_gate and not stranger.is_free]
+    return tuple(f"{words}: they are not counted" for words in dict.fromkeys(each.of_all for each in waiting))
+
+
+def _has_never_gated(membership: Membership) -> bool:
+    """Whether there are members that nobody has lifted and that have no gate: a lift leaves its time on the pod."""
     pods = (*membership.lifted, *membership.bound)
-    return tuple(pod.name for pod in pods if not pod.has_gate and LIFTED_AT not in pod.metadata.annotations)
+    return any(not pod.has_gate and LIFTED_AT not in pod.metadata.annotations for pod in pods)
 
 
-def _lost_words(pod: Pod) -> str:
+def lost_words(pod: Pod) -> str:
+    """Return what keeps a pod with our gate that belongs to no group there is."""
     if pod.group is None:
         return f"the pod has scheduling gate {GATE} and no label {GROUP_LABEL}, so it waits for ever: add the label"
     return f"PodGroup {pod.group.name} does not exist in namespace {pod.group.namespace}: create it, or mend the label"

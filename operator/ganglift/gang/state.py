@@ -12,7 +12,7 @@ from ganglift.api.job import BatchJob
 from ganglift.api.names import JOB_UID, PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
-from ganglift.gang.membership import Membership, blocked_by, child_uid_of, is_for_job
+from ganglift.gang.membership import Membership, blocked_by, child_uid_of, is_for_job, job_name_of
 from ganglift.gang.outcome import Waiting, listed
 from ganglift.gang.patterns import pattern_of
 from ganglift.gang.reasons import ConditionType, Reason
@@ -215,7 +215,7 @@ def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waitin
 def _split_words(group: PodGroup, membership: Membership) -> str:
     parts = "1 group" if len(membership.values) == 1 else f"{len(membership.values)} groups"
     words = f"its pods are split by label {split_label(group)} into {parts}"
-    return "; ".join([words, *(stranger.message for stranger in membership.strangers[:1])])
+    return "; ".join([words, *(stranger.of_all for stranger in membership.strangers[:1])])
 
 
 def _life_without(group: PodGroup, obstacle: Waiting | None) -> Life:
@@ -230,10 +230,8 @@ def _life_without(group: PodGroup, obstacle: Waiting | None) -> Life:
 
 def _job_words(group: PodGroup) -> str:
     """Name the Job that the user made: ours, or the batch/v1 Job that was adopted."""
-    ref, owner = group.spec.workload_ref, group.controller
-    if JOB_UID in group.metadata.annotations and ref is not None:
-        return f"gjob/{ref.workload_name}"
-    return f"job/{owner.name}" if owner is not None and owner.kind == "Job" else "its batch/v1 Job"
+    name, is_ours = job_name_of(group), JOB_UID in group.metadata.annotations
+    return f"{'gjob' if is_ours else 'job'}/{name}" if name else "its batch/v1 Job"
 
 
 def _life_of_plain(group: PodGroup, membership: Membership) -> Life:
@@ -262,7 +260,7 @@ def _missing_words(group: PodGroup, membership: Membership, state: GangState) ->
     notes = [
         *(_child_words(group) if state.awaits_child else ()),
         *(leaving_words(membership)),
-        *(stranger.message for stranger in membership.strangers[:1]),
+        *(stranger.of_all for stranger in membership.strangers[:1]),
         *filter(None, [pattern_of(membership.live, state.need)]),
     ]
     return "; ".join([words, *notes])

@@ -6,7 +6,7 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tests.kinds import batch_job, podgroup
 
-from ganglift.api.names import COMPLETION_INDEX, LIFTED_AT
+from ganglift.api.names import COMPLETION_INDEX, JOB_UID, LIFTED_AT
 from ganglift.base.ids import Key
 from ganglift.gang.membership import members_of
 from ganglift.gang.remarks import lost_pods, remarks_of, replaced_members
@@ -52,30 +52,48 @@ def test_a_gang_whose_waiting_members_are_replaced_is_told_how_often() -> None:
     assert remark.message.startswith("x4: the gated members were deleted and made anew")
 
 
-def test_strangers_that_wait_are_named() -> None:
-    assert said(pod("x").gang("g").gated(), pod("y").gang("g").gated()) == [
-        (
-            "NotAMember",
-            "pod x has no owner, the group's pods belong to a Job, and 1 more like it: it is not counted",
-        )
-    ]
+def test_strangers_that_wait_are_told_by_what_they_share_however_many_there_are() -> None:
+    words = "pods with its label have no owner, the group's pods belong to a Job: they are not counted"
+    assert said(pod("x").gang("g").gated()) == [("NotAMember", words)]
+    assert said(pod("y").gang("g").gated(), pod("z").gang("g").gated()) == [("NotAMember", words)]
+
+
+def test_pods_of_an_earlier_job_of_the_same_name_are_told_as_such() -> None:
+    group = podgroup("train").gang(2).owned("Job", "train", "uid-new", "batch/v1").made
+    old = [pod(f"old-{i}").gang("train").gated().owner("Job", "train", "uid-old").made for i in range(3)]
+    (remark,) = remarks_of(group, members_of(group, old), {})
+    assert remark.message == (
+        "pods with its label belong to an earlier Job of this name, not to this one: they are not counted"
+    )
+
+
+def test_nobody_is_said_to_be_no_member_before_it_is_known_who_is() -> None:
+    group = GROUP.annotation(JOB_UID, "uid-train").made
+    early = pod("new").gang("g").gated().owner("Job", "train", "uid-train-child").made
+    assert remarks_of(group, members_of(group, [early]), {}) == ()
 
 
 def test_strangers_of_an_old_run_that_run_are_not_worth_a_word() -> None:
     assert said(pod("x").gang("g").on("n1").owner("Job", "train", "uid-old")) == []
 
 
-def test_a_second_pod_of_an_index_is_named() -> None:
+def test_a_second_pod_of_an_index_is_told_of() -> None:
     assert said(member("a"), member("b")) == [
-        ("NotAMember", "more pods than completion indexes, not counted and not started: b")
+        (
+            "NotAMember",
+            "its Job has made more pods than it has completion indexes: those beyond are not counted and not started",
+        )
     ]
 
 
-def test_a_member_that_never_had_the_gate_is_named_and_one_that_was_lifted_is_not() -> None:
+def test_members_that_never_had_the_gate_are_told_of_and_one_that_was_lifted_is_not() -> None:
     lifted = pod("b").gang("g").annotation(LIFTED_AT, "2026-11-30T00:00:00Z").on("n1")
     membership = members_of(GROUP.made, [pod("a").gang("g").on("n1").made, lifted.made])
     assert [(remark.reason, remark.message) for remark in remarks_of(GROUP.made, membership, {})] == [
-        ("NotGated", "created without scheduling gate scheduling.ganglift.dev/gang, so they start alone: a")
+        (
+            "NotGated",
+            "pods of the gang are created without scheduling gate scheduling.ganglift.dev/gang, so they start alone",
+        )
     ]
 
 

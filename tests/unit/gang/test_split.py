@@ -67,7 +67,7 @@ def test_the_first_counts_nobody_and_names_who_belongs_nowhere() -> None:
     assert gather(group, membership, state) == Waiting(
         Reason.SPLIT,
         f"its pods are split by label {LABEL} into 2 groups; "
-        f"pod lost has no label {LABEL}, by which the group's pods are split",
+        f"there are pods with no label {LABEL}, by which the group's pods are split",
     )
 
 
