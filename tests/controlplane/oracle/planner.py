@@ -66,8 +66,8 @@ class Planner:
 
     def is_refused_for_reservations(self, pod: Object, node: str) -> bool:
         """Whether the node would take the pod, were it not for rules that bear on it and pods with a nomination."""
-        among_pods = {cause.kind for cause in self.causes(pod, node)} <= AMONG_PODS
-        return among_pods and not check(self.unreserved, self.shape(pod), NodeName(node))
+        kinds = {cause.kind for cause in self.causes(pod, node)}
+        return bool(kinds) and kinds <= AMONG_PODS and not check(self.unreserved, self.shape(pod), NodeName(node))
 
     def is_ready(self, node: str) -> bool:
         table = self.snapshot.table

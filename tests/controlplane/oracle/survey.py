@@ -1,5 +1,6 @@
 """Many pods on many nodes, put to kube-scheduler and to the planner: where do they differ, and what decided?"""
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
@@ -14,6 +15,7 @@ from ganglift.plan.verdict import Cause, CauseKind
 
 CANDIDATES = 8
 """Of each world; every one is put to every node."""
+_CATCH_UP_S = 2.0
 RESERVED_EVERY = 4
 """In so many worlds there is one where room is kept for gated pods."""
 
@@ -66,15 +68,17 @@ def _visit(found: Survey, scheduler: Scheduler, seed: int) -> None:
 
 
 def _ask(scheduler: Scheduler, planner: Planner, candidate: Object, node: str) -> tuple[Answer, tuple[Cause, ...]]:
-    """Ask both; where they differ kube-scheduler is asked again.
+    """Ask both; where they differ kube-scheduler is asked again for a while.
 
-    1.34 hears of pods that went and of pods that wait over two channels, so the one before may still have been there.
+    1.34 hears of pods that went and of pods that wait over two channels, so pods asked about before may still be there.
     """
-    answer = scheduler.ask(candidate, node)
-    causes = planner.causes(answer.pod, node)
-    if answer.is_bound == bool(causes) or _other_reason(planner, answer, causes):
+    deadline = time.monotonic() + _CATCH_UP_S
+    while True:
         answer = scheduler.ask(candidate, node)
-    return answer, causes
+        causes = planner.causes(answer.pod, node)
+        differs = answer.is_bound == bool(causes) or _other_reason(planner, answer, causes)
+        if not differs or planner.is_refused_for_reservations(answer.pod, node) or time.monotonic() > deadline:
+            return answer, causes
 
 
 def _other_reason(planner: Planner, answer: Answer, causes: tuple[Cause, ...]) -> str:
