@@ -1,6 +1,6 @@
 """Writes what the documentation repeats of the code, so that it can't be behind.
 
-docs/reference.md is made whole, from the CRDs, their list of differences, and the settings; the end of
+docs/reference.md is made whole, from the CRDs, their list of differences, the settings and the metrics; the end of
 docs/troubleshooting.md from the reasons. Run `python docs/generate.py` after a change of these; a test fails until
 then.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from ganglift.app.metrics import FAMILIES
 from ganglift.base.settings import Settings
 from ganglift.gang.reasons import Reason
 
@@ -38,6 +39,15 @@ SETTINGS = """\
 `ganglift run` reads a YAML file (`--config`), then the environment, then its flags; the later wins. The chart writes
 the file from its value `settings`, and sets `namespace`, `httpPort` and `leaderElect` itself. Durations are written
 like `90s`, `5m` or `1h30m`.
+
+"""
+
+METRICS = """\
+## Metrics
+
+What `/metrics` shows. Those that only the leader has are missing on replicas that stand by, so a sum over all replicas
+counts nothing twice. Counters start with the process. The figures of the process itself (`process_cpu_seconds_total`,
+`process_resident_memory_bytes` and the like) are there too.
 
 """
 
@@ -71,7 +81,7 @@ def reasons() -> str:
 def reference() -> str:
     """Return the text of the reference."""
     crds = [yaml.safe_load((ROOT / "crds" / f"{name}.yaml").read_text()) for name in CRDS]
-    parts = [INTRODUCTION, *(_kind(crd) for crd in crds), _differences(), SETTINGS + _settings()]
+    parts = [INTRODUCTION, *(_kind(crd) for crd in crds), _differences(), SETTINGS + _settings(), METRICS + _metrics()]
     return "\n".join(parts)
 
 
@@ -159,6 +169,19 @@ def _settings() -> str:
         for name, field in Settings.model_fields.items()
     ]
     return _table(["Setting", "Environment", "Default", "Meaning"], rows) + "\n"
+
+
+def _metrics() -> str:
+    rows = [
+        [
+            f"`{family.name}`",
+            family.type,
+            ", ".join(f"`{label}`" for label in family.labels) or "none",
+            f"{family.meaning} Only the leader has it." if family.is_leaders else family.meaning,
+        ]
+        for family in FAMILIES
+    ]
+    return _table(["Metric", "Type", "Labels", "Meaning"], rows) + "\n"
 
 
 def _setting_default(name: str) -> str:

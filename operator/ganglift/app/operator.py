@@ -18,9 +18,9 @@ import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import kopf
-from prometheus_client import CollectorRegistry
 
 from ganglift import __version__, handlers
 from ganglift.api.classes import PriorityClass
@@ -28,6 +28,7 @@ from ganglift.api.node import Node
 from ganglift.api.pod import Pod
 from ganglift.app.cluster import check_kinds, provide_namespace
 from ganglift.app.health import serving
+from ganglift.app.metrics import Source, registry_of
 from ganglift.app.permissions import check_permissions
 from ganglift.app.reign import Reign
 from ganglift.app.watching import watch
@@ -107,6 +108,8 @@ class Operator:
             client, PRIORITY_CLASSES, PriorityClass.model_validate_json, engine.classes, clock=self._clock
         )
         others = ledger_informers(client, engine.cache.facts, self._clock)
+        watches: tuple[Informer[Any], ...] = (pods, nodes, classes, *(informer for informer, _ in others))
+        metrics = registry_of(Source(engine, client, leadership, recorder, watches))
         registry = kopf.OperatorRegistry()
         kinds = handlers.register(registry, client, executor, engine, self._clock)
 
@@ -120,7 +123,7 @@ class Operator:
                 tasks.create_task(engine.run(), name="engine")
                 tasks.create_task(kinds.run(), name="kinds")
 
-        async with serving(self._settings.http_port, is_ready, CollectorRegistry()), asyncio.TaskGroup() as tasks:
+        async with serving(self._settings.http_port, is_ready, metrics), asyncio.TaskGroup() as tasks:
             tasks.create_task(nodes.run(), name="nodes")
             tasks.create_task(pods.run(), name="pods")
             tasks.create_task(classes.run(), name="classes")

@@ -206,6 +206,7 @@ class Claiming:
 
     async def _evict_one(self, pod: Pod, why: str) -> None:
         await self.executor.carry_out(evict(pod, self.jobs.by_uid, why))
+        self.work.tally.evictions += 1
         self.executor.announce(
             Announce(Kind.POD, pod.key, pod.uid, Reason.PREEMPTED.value, why, Reason.PREEMPTED.is_warning)
         )

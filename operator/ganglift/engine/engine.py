@@ -44,6 +44,7 @@ from ganglift.engine.remarks import Remarks
 from ganglift.engine.report import Report
 from ganglift.engine.scheduler import SchedulerLease
 from ganglift.engine.starts import Starts
+from ganglift.engine.tally import Tally
 from ganglift.engine.tasks import Tasks
 from ganglift.engine.timers import Timers
 from ganglift.engine.work import GroupWork
@@ -75,6 +76,7 @@ class Engine:
         self.classes = Classes()
         self.nominations = Nominations(executor)
         self.entries: dict[Key, Entry] = {}
+        self.tally = Tally()
         self._clock = clock
         self._rng = rng or random.Random()
         self._distrust = Distrust(settings.node_avoid)
@@ -91,6 +93,7 @@ class Engine:
             clock,
             self._look,
             self._report.show,
+            self.tally,
         )
         self._parts: dict[Key, set[Key]] = {}
         """Of a group that is split by a label: the groups made for its values."""
@@ -265,7 +268,10 @@ class Engine:
                 self._partial.settle(entry)
         waiting = self._starts.waiting(grew)
         if waiting:
-            await self._claims.consider(await self._starts.plan(waiting))
+            begun = self._clock.monotonic()
+            unfit = await self._starts.plan(waiting)
+            self.tally.plans.note(self._clock.monotonic() - begun)
+            await self._claims.consider(unfit)
         concerned = {entry.key: entry for entry in (*due, *waiting)}.values()
         self._starts.queue.show_places(concerned, self.entries.values(), self._clock.monotonic())
         for entry in concerned:
@@ -300,6 +306,7 @@ class Engine:
         pods, jobs = self.cache.pods_of(base_of(entry.group)), self.jobs.of_group(entry.key)
         look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
+        self.tally.follow(entry, look, self._clock.monotonic())
         if waited and not look.is_ready and self._starts.queue.is_strict(self._starts.queue.exceptions()):
             self.room_returned()
         if look.waiting is not None:

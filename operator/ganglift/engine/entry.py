@@ -55,6 +55,8 @@ class Entry:
     """What kept a victim from being evicted the last time."""
     repaired_at: int = -1
     """Version of the books that the last repair was planned on: one repair for each state of the world."""
+    gathered_at: float | None = None
+    """When the gang was seen with enough members, by the monotonic clock; None once it has been whole."""
     partial_since: datetime | None = None
     """Since when the gang has been seen partial, where nothing on its pods tells when they were lifted."""
 

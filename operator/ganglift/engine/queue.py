@@ -70,8 +70,7 @@ class Queue:
 
 def places_of(entries: Iterable[Entry]) -> dict[Key, Place]:
     """Return the place of each gang that waits for room, where there is more than one."""
-    waiting = [entry for entry in entries if entry.look is not None and entry.look.is_ready and not entry.is_settled]
-    waiting.sort(key=lambda entry: entry.queue_order)
+    waiting = sorted(waiting_for_room(entries), key=lambda entry: entry.queue_order)
     keys = [entry.key for entry in waiting]
     if len(keys) < 2:
         return {}
@@ -79,6 +78,11 @@ def places_of(entries: Iterable[Entry]) -> dict[Key, Place]:
         key: Place(at + 1, len(keys), tuple(map(str, keys[max(at - NAMED, 0) : at][::-1])))
         for at, key in enumerate(keys)
     }
+
+
+def waiting_for_room(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the gangs that have enough members and no place for them, in no particular order."""
+    return [entry for entry in entries if entry.look is not None and entry.look.is_ready and not entry.is_settled]
 
 
 def _is_about(old: Place | None, new: Place | None) -> bool:

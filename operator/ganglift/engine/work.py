@@ -23,6 +23,7 @@ from ganglift.engine.look import Look
 from ganglift.engine.nominations import Nominations
 from ganglift.engine.scheduler import SchedulerLease
 from ganglift.engine.settle import Repair
+from ganglift.engine.tally import Tally
 from ganglift.engine.writes import lift, nominate, release, rfc3339
 from ganglift.gang.actions import Kind
 from ganglift.gang.outcome import BackOff, FenceUnavailable, LiftRefused, Outcome, Settling
@@ -51,6 +52,7 @@ class GroupWork:
     clock: Clock
     look: Callable[[Entry], None]
     show: Callable[[Entry], None]
+    tally: Tally
 
     async def admit(self, entry: Entry, fits: Fits) -> None:
         """Take a plan through reserve, confirm and lift; note how it ended."""
@@ -73,6 +75,7 @@ class GroupWork:
             report=report,
         )
         result = await admission.run()
+        self.tally.admissions[result.end] += 1
         if result.end is End.LIFTED:
             entry.losses = 0
             entry.refused.clear()
@@ -124,6 +127,7 @@ class GroupWork:
             self.nominations.write(pod.uid, node)
 
         pods = [pod for uid in step.places if (pod := self.cache.pods.get(uid)) is not None and not pod.is_bound]
+        self.tally.repairs += 1
         await _for_each(pods, nominate_one)
         log.info("members placed again", extra={"gang": str(entry.key), "members": len(step.places)})
 
@@ -140,6 +144,7 @@ class GroupWork:
     async def take_back(self, entry: Entry, back: Takeback, why: str) -> None:
         """Give the gang's places up: its owner makes the pods anew, gated. Then wait, longer each time."""
         log.info("gang taken back", extra={"gang": str(entry.key), "why": why, "members": len(back.steps)})
+        self.tally.take_backs += 1
         await self.remove(back.steps)
         until = self.clock.now() + timedelta(seconds=entry.backoff.fail(self.clock.monotonic()))
         entry.outcome = BackOff(until, why)

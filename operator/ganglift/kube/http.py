@@ -8,6 +8,7 @@ whose Retry-After still lies within the call's time.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -20,7 +21,7 @@ from ganglift.api.names import FIELD_MANAGER
 from ganglift.base.clock import Clock, SystemClock
 from ganglift.kube.client import EVERYTHING, Body, Limits, PatchType, Propagation, Selector
 from ganglift.kube.credentials import Credentials
-from ganglift.kube.errors import Request, StatusError, TooManyRequests, Unauthorized, error_for
+from ganglift.kube.errors import KubeError, Request, StatusError, TooManyRequests, Unauthorized, error_for
 from ganglift.kube.resources import Ref, Resource
 from ganglift.kube.transport import Answer, Call, Transport
 
@@ -37,7 +38,14 @@ class HttpClient:
         *,
         clock: Clock | None = None,
         transport: Transport | None = None,
+        results: Counter[tuple[str, str, str]] | None = None,
     ) -> None:
+        self.results: Counter[tuple[str, str, str]] = Counter() if results is None else results
+        """Writes by verb, resource and result, which is OK or the error's name; also those of `with_limits`."""
+        self.waits = 0
+        """How many writes of this very client had to wait for its rate."""
+        self.waited_s = 0.0
+        """How long they waited, all together."""
         self.credentials = credentials
         self.limits = limits
         self._clock = clock or SystemClock()
@@ -50,7 +58,7 @@ class HttpClient:
 
         For calls that must not queue behind a gang's, such as the renewal of the leader's lease.
         """
-        return HttpClient(self.credentials, limits, clock=self._clock, transport=self._transport)
+        return HttpClient(self.credentials, limits, clock=self._clock, transport=self._transport, results=self.results)
 
     async def __aenter__(self) -> Self:
         return self
@@ -210,9 +218,25 @@ class HttpClient:
             return await self._finish(call, timeout_s)
 
     async def _write(self, call: Call, timeout_s: float | None) -> bytes:
+        await self._take_turn()
+        try:
+            async with self._in_flight:
+                answer = await self._finish(call, timeout_s)
+        except KubeError as error:
+            self._count(call.request, type(error).__name__)
+            raise
+        self._count(call.request, "OK")
+        return answer
+
+    async def _take_turn(self) -> None:
+        begun, must_wait = self._clock.monotonic(), not self._rate.has_capacity()
         await self._rate.acquire()
-        async with self._in_flight:
-            return await self._finish(call, timeout_s)
+        if must_wait:
+            self.waits += 1
+            self.waited_s += self._clock.monotonic() - begun
+
+    def _count(self, request: Request, result: str) -> None:
+        self.results[request.verb, request.resource, result] += 1
 
     async def _finish(self, call: Call, timeout_s: float | None) -> bytes:
         """Exchange until there is an answer for the caller, within the call's time."""

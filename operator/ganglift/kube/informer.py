@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
@@ -102,8 +103,10 @@ class Informer(Generic[T]):
     ) -> None:
         self.resource_version = ""
         """Of the last event, bookmark or listing; empty before the first listing and when it has become too old."""
+        self.restarts: Counter[str] = Counter()
+        """How often a watch was opened anew, by why the last one ended: ended, expired, silent or failed."""
+        self.resource = resource
         self._client = client
-        self._resource = resource
         self._request = Request("watch", resource.qualified, namespace)
         self._mirror = Mirror(sink)
         self._decoder = Decoder(parse, resource.qualified)
@@ -162,6 +165,7 @@ class Informer(Generic[T]):
                 self._backoff.reset()
                 self._settle_problem()
             self._open_since = None
+            self.restarts["silent" if is_quiet else _why(error)] += 1
             if is_quiet:
                 self._listen_again()
             else:
@@ -170,7 +174,7 @@ class Informer(Generic[T]):
     def _listen_again(self) -> None:
         """Prepare the next watch after one on which nothing was heard; make sure with a listing once in a while."""
         self._silences += 1
-        logger.debug("%s: nothing was heard for %g s, listening anew", self._resource, self._timing.silence_s)
+        logger.debug("%s: nothing was heard for %g s, listening anew", self.resource, self._timing.silence_s)
         if self._silences >= _RESUME_AT_MOST:
             self._silences = 0
             self.resource_version = ""
@@ -181,7 +185,7 @@ class Informer(Generic[T]):
         if isinstance(error, (Gone, Stale)) or self._backoff.failures >= _RESUME_AT_MOST:
             self.resource_version = ""
         if is_routine and (self._bore or self._backoff.failures == 0):
-            logger.debug("%s: the watch ended (%s), going on", self._resource, error or "cleanly")
+            logger.debug("%s: the watch ended (%s), going on", self.resource, error or "cleanly")
             if not self._bore:
                 self._backoff.failures += 1
             return
@@ -199,7 +203,7 @@ class Informer(Generic[T]):
         self._streams_listings = listing is None
         try:
             async with self._client.watch(
-                self._resource,
+                self.resource,
                 resource_version=self.resource_version or None,
                 namespace=self._namespace,
                 selector=self._selector,
@@ -213,7 +217,7 @@ class Informer(Generic[T]):
         except Invalid:
             if listing is None:
                 raise
-            logger.debug("%s: the server does not list by watch, using pages", self._resource)
+            logger.debug("%s: the server does not list by watch, using pages", self.resource)
             return
         if listing is not None:
             raise MalformedAnswer("the watch ended before it had sent all present objects", self._request)
@@ -273,7 +277,7 @@ class Informer(Generic[T]):
     def _note_problem(self, error: KubeError) -> None:
         if self._backoff.failures + 1 >= _TELL_AFTER and not self._is_told:
             level = logging.INFO if isinstance(error, NotServed) else logging.WARNING
-            logger.log(level, "%s: not up to date, trying again: %s", self._resource, error)
+            logger.log(level, "%s: not up to date, trying again: %s", self.resource, error)
             self._is_told = True
         self._problem = error
         self._troubled(error)
@@ -282,7 +286,7 @@ class Informer(Generic[T]):
         if self._problem is None:
             return
         if self._is_told:
-            logger.info("%s: up to date again", self._resource)
+            logger.info("%s: up to date again", self.resource)
         self._problem, self._is_told = None, False
         self._troubled(None)
 
@@ -292,7 +296,7 @@ class Informer(Generic[T]):
         token = ""
         while True:
             body = await self._client.list_page(
-                self._resource,
+                self.resource,
                 namespace=self._namespace,
                 selector=self._selector,
                 limit=self._timing.page_size,
@@ -315,13 +319,11 @@ class Informer(Generic[T]):
             self._old_listings += 1
             raise Stale(f"{self._request}: the listing is of {version}, already seen was {self._newest}")
         if number < self._newest:
-            logger.warning(
-                "%s: the cluster has gone back in time, from %s to %s", self._resource, self._newest, version
-            )
+            logger.warning("%s: the cluster has gone back in time, from %s to %s", self.resource, self._newest, version)
         self._old_listings = 0
         self._newest = number
         self._last = (number, Uid(""))
-        logger.info("%s: listed %d objects at %s", self._resource, len(listed), version)
+        logger.info("%s: listed %d objects at %s", self.resource, len(listed), version)
         self._disordered(True)
         await self._mirror.take(listed, version, self._pause)
         self._disordered(False)
@@ -330,6 +332,12 @@ class Informer(Generic[T]):
     def _is_settled(self) -> bool:
         since = self._open_since
         return since is not None and self._clock.monotonic() - since >= self._timing.brief_s
+
+
+def _why(error: KubeError | None) -> str:
+    if error is None:
+        return "ended"
+    return "expired" if isinstance(error, Gone) else "failed"
 
 
 def _number(version: str) -> int:

@@ -2,8 +2,9 @@
 
 import socket
 
+import aiohttp
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 
 from ganglift.app.health import PortUnavailable, serving
 
@@ -14,3 +15,16 @@ async def test_a_used_port_is_named_with_what_to_do() -> None:
         with pytest.raises(PortUnavailable, match=rf"port {port} .*Address already in use.*--http-port"):
             async with serving(port, lambda: True, CollectorRegistry()):
                 pass
+
+
+async def test_metrics_are_served_as_prometheus_reads_them() -> None:
+    metrics = CollectorRegistry()
+    Gauge("ganglift_leader", "whether it leads", registry=metrics).set(1)
+    async with (
+        serving(0, lambda: True, metrics) as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}/metrics") as answer,
+    ):
+        text = await answer.text()
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert "\nganglift_leader 1.0\n" in text
