@@ -4,7 +4,7 @@ One look gives the next actions, which are carried out before the world is looke
 
 1. hands off where another controller manages the Job; nothing for one that is being deleted;
 2. a child that is gone is never made a second time, and a finished Job only waits for its ttl;
-3. the child's name must be free, or the child ours;
+3. nothing of a deleted Job is in the way, and the child's name is free, or the child ours;
 4. Workload, then PodGroup, then child, each once the one before stands;
 5. a change of our generation is passed on; down: minCount first, up: the child first;
 6. the deadline of a gang that has been scheduled;
@@ -20,6 +20,7 @@ from ganglift.api.scheduling import PodGroup, PodGroupTemplate, Workload
 from ganglift.gang.actions import Action, Create, Delete, Kind, Patch, Step
 from ganglift.gang.child import child_body, child_change, deadline_change, is_hands_off
 from ganglift.gang.jobstatus import deleted_child_status, ended_at, is_over, job_status, scheduled_time, status_actions
+from ganglift.gang.leftovers import left_over
 from ganglift.gang.membership import group_name_of
 from ganglift.gang.naming import TEMPLATE
 from ganglift.gang.outcome import Waiting
@@ -49,6 +50,8 @@ def job_step(job: GangJob, world: JobWorld, now: datetime) -> Step:
         return _after_the_end(job, world, now)
     if job.status.child_uid and (world.child is None or world.child.uid != job.status.child_uid):
         return Step(status_actions(job, deleted_child_status(job, now)))
+    if (trouble := left_over(job, world.child, world.workload, world.groups.values())) is not None:
+        return stopped_step(job, JobWorld(), trouble, now)
     claim = parent_of_job(job).claim_on(world.child)
     if (trouble := obstacle(claim, f"batch/v1 Job {job.name}")) is not None:
         return stopped_step(job, JobWorld(), trouble, now)

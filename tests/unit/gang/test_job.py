@@ -8,7 +8,7 @@ import pytest
 from tests.jobcluster import JOB, Cluster, Killed
 from tests.kinds import GangJobBuilder, at, batch_job, gang_job, podgroup, workload
 
-from ganglift.api.names import GROUP_LABEL
+from ganglift.api.names import ADOPTED, GROUP_LABEL
 from ganglift.gang.actions import Kind
 from ganglift.gang.naming import group_names, hashed
 from ganglift.gang.reasons import ConditionType
@@ -160,6 +160,51 @@ class TestNamesThatAreTaken:
         cluster.settle()
         assert cluster.shows(ConditionType.SCHEDULED) == ("False", "NameConflict")
         assert "Create BatchJob" not in cluster.said()
+
+    @pytest.mark.parametrize(
+        ("gone", "left"),
+        [
+            ((), "job/train gwl/train gpg/train-workers"),
+            (((Kind.BATCH_JOB, "train"),), "gwl/train gpg/train-workers"),
+            (((Kind.WORKLOAD, "train"), (Kind.POD_GROUP, "train-workers")), "job/train"),
+        ],
+    )
+    def test_by_what_a_deleted_job_left_are_told_in_one_command(
+        self, gone: tuple[tuple[Kind, str], ...], left: str
+    ) -> None:
+        cluster = Cluster(JOB)
+        cluster.settle()
+        cluster.add(Kind.GANG_JOB, JOB.meta(uid="uid-of-the-next").wire)
+        for kind in (Kind.BATCH_JOB, Kind.WORKLOAD):
+            del cluster.objects[kind, "train"]["metadata"]["ownerReferences"]
+        for kind, name in gone:
+            cluster.remove(kind, name)
+        cluster.settle()
+        shown = cluster.job.status.conditions
+        assert [c.reason for c in shown] == ["NameConflict"]
+        assert shown[0].message.endswith(f": kubectl delete {left}")
+        for resource in left.split():
+            kinds = {"job": Kind.BATCH_JOB, "gwl": Kind.WORKLOAD, "gpg": Kind.POD_GROUP}
+            cluster.remove(kinds[resource.partition("/")[0]], resource.partition("/")[2])
+        cluster.settle()
+        assert cluster.child.controller is not None
+
+    def test_by_the_group_alone_that_a_deleted_job_left_are_told(self) -> None:
+        cluster = Cluster(JOB)
+        cluster.settle()
+        cluster.add(Kind.GANG_JOB, JOB.meta(uid="uid-of-the-next").wire)
+        cluster.remove(Kind.BATCH_JOB, "train")
+        cluster.remove(Kind.WORKLOAD, "train")
+        del cluster.objects[Kind.POD_GROUP, "train-workers"]["metadata"]["ownerReferences"]
+        cluster.settle()
+        assert cluster.job.status.conditions[0].message.endswith(": kubectl delete gpg/train-workers")
+
+    def test_by_a_job_that_was_adopted_are_someone_elses(self) -> None:
+        cluster = Cluster(JOB)
+        adopted = batch_job("train").labelled("train").meta(labels={GROUP_LABEL: "train"})
+        cluster.add(Kind.BATCH_JOB, adopted.annotation(ADOPTED, "train").wire)
+        cluster.settle()
+        assert "rename one of the two" in cluster.job.status.conditions[0].message
 
     def test_i8_waiting_is_shown_once(self) -> None:
         cluster = Cluster(JOB)
