@@ -79,7 +79,7 @@ def _find(inventory: "Inventory", survey: "Survey", text: str, namespace: str) -
     from ganglift.api.pod import Pod
     from ganglift.api.scheduling import PodGroup
     from ganglift.gang.membership import group_name_of
-    from ganglift.offline.explanation import group_of_pod
+    from ganglift.offline.explanation import group_of_pod, missing_group_words
 
     kind, slash, name = text.rpartition("/")
     key = Key(namespace, name)
@@ -93,5 +93,8 @@ def _find(inventory: "Inventory", survey: "Survey", text: str, namespace: str) -
         group = Key(namespace, group_name_of(job))
         if group in survey.outlooks:
             return survey.outlooks[group], None
+        key = group
+    if kind in ("", "podgroup", "gpg", "job", "gjob") and (pods := missing_group_words(inventory.all(Pod), key)):
+        raise NotFound(f"there is no PodGroup {key.name} in namespace {namespace}, and {pods}")
     kinds = f"{kind} of the name" if slash else "PodGroup, pod or Job of a gang of the name"
     raise NotFound(f"there is no {kinds} {name} in namespace {namespace}")

@@ -1,11 +1,14 @@
 """One group or one pod, in words: how it stands, what the planner says, why, and who has the room that is lacking."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
+from ganglift.base.ids import Key
 from ganglift.gang.membership import blocked_by
+from ganglift.gang.outcome import listed
 from ganglift.gang.reasons import ConditionType
+from ganglift.gang.remarks import lost_words
 from ganglift.gang.split import belongs
 from ganglift.offline.holding import holders_of
 from ganglift.offline.outlook import Outlook, Survey
@@ -35,12 +38,23 @@ def group_lines(survey: Survey, outlook: Outlook) -> Iterator[str]:
 
 def pod_lines(pod: Pod, outlook: Outlook | None) -> Iterator[str]:
     """Yield the lines that explain a pod, before those of its group, if it has one."""
-    if pod.group is None:
+    if pod.group is None and pod.has_gate:
+        yield f"Pod {pod.key}: {lost_words(pod)}"
+    elif pod.group is None:
         yield f"Pod {pod.key} is no member of a gang: it has no label that names a PodGroup"
     elif outlook is None:
         yield f"Pod {pod.key} names PodGroup {pod.group}, which does not exist: create it or correct the label"
     else:
         yield f"Pod {pod.key} {_standing_words(pod, outlook)}"
+
+
+def missing_group_words(pods: Iterable[Pod], key: Key) -> str:
+    """Return what there is to say of pods that name a group that does not exist; empty where there are none."""
+    naming = sorted(pod.name for pod in pods if pod.group == key and pod.has_gate and not pod.is_deleting)
+    if not naming:
+        return ""
+    words = "1 pod names it" if len(naming) == 1 else f"{len(naming)} pods name it"
+    return f"{words} and can't start without it: {listed(tuple(naming))}; create it, or correct the label"
 
 
 def _verdict_lines(survey: Survey, outlook: Outlook, verdict: DoesNotFit) -> Iterator[str]:

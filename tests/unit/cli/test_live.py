@@ -148,6 +148,29 @@ async def test_what_is_not_there_can_not_be_explained(run: Run, kubeconfig: str,
     assert (done.code, done.out, done.err) == (1, "", f"ganglift: {said}\n")
 
 
+@pytest.mark.parametrize("name", ["gone", "gpg/gone", "job/work"])
+async def test_group_that_is_gone_is_told_with_the_pods_that_wait_for_it(
+    run: Run, kubeconfig: str, fake: FakeApiServer, name: str
+) -> None:
+    fake.add(worker("l-0", "gone"), worker("l-1", "gone"), as_written(typed(batch_job("work").labelled("gone"))))
+    done = await ask(run, "explain", name, "--kubeconfig", kubeconfig)
+    assert (done.code, done.err) == (
+        1,
+        "ganglift: there is no PodGroup gone in namespace default, and 2 pods name it and can't start without it: "
+        "l-0, l-1; create it, or correct the label\n",
+    )
+
+
+async def test_gated_pod_without_the_label_is_told_that_it_waits_for_ever(
+    run: Run, kubeconfig: str, fake: FakeApiServer
+) -> None:
+    lost = worker("lost", "x")
+    del lost["metadata"]["labels"]
+    fake.add(lost)
+    done = await ask(run, "explain", "lost", "--kubeconfig", kubeconfig)
+    assert "so it waits for ever: add the label" in done.out
+
+
 async def test_cluster_without_our_kinds_has_nothing_to_explain(run: Run, tmp_path: Path) -> None:
     async with FakeApiServer(custom=()) as bare:
         kubeconfig = bare.write_kubeconfig(tmp_path / "bare")
