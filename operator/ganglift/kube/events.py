@@ -1,4 +1,4 @@
-"""Events (events.k8s.io/v1) about objects, for `kubectl describe` and `kubectl get events`.
+"""Events (events.k8s.io/v1) about objects, for `kubectl describe` and `kubectl events`.
 
 Telling is never in the way of acting: `announce` returns at once and can't fail; a task of its own writes. What can't
 be written is dropped, and that is said once. The same news about the same object within `fold_s` becomes one Event with
