@@ -129,7 +129,7 @@ def test_room_is_taken_by_a_pod_whose_volume_is_still_being_made(storage: Cluste
     storage.create(PODS, pod("train-0", group="train"))
     storage.create(POD_GROUPS, pod_group("train", 1))
     message = storage.await_reason("train", "Unschedulable")["message"]
-    assert message.startswith("0 of 1 members fit: 1 node: 1 insufficient nvidia.com/gpu")
+    assert message.startswith("0 of 1 member fits: 1 node: 1 insufficient nvidia.com/gpu")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from ganglift.api.names import HELD_UNTIL, REASSERTED
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
 from ganglift.base.ids import Key, NodeName, Uid
+from ganglift.base.wording import counted
 from ganglift.engine.admit import SEEN_TIMEOUT_S
 from ganglift.engine.cache import Cache
 from ganglift.engine.claim import Claim
@@ -125,7 +126,7 @@ class Claiming:
         present = (self.cache.pods.get(uid) for uid in claim.goes)
         left = sum(1 for pod in present if pod is not None and not pod.is_over)
         if claim.is_hold:
-            pods = "1 pod there to end" if left == 1 else f"{left} pods there to end"
+            pods = f"{counted(left, 'pod')} there to end"
             return Held(claim.nodes, claim.until, pods if left else "")
         return Preempting(left, claim.nodes, entry.eviction_trouble)
 

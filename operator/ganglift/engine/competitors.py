@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ganglift.api.names import FENCE_LABEL, LIFTED_AT
 from ganglift.api.pod import Pod
 from ganglift.base.ids import Key
+from ganglift.base.wording import noun
 from ganglift.engine.cache import Cache
 from ganglift.plan.check import could_use
 from ganglift.plan.shape import Demand, shape_of
@@ -20,7 +21,7 @@ class Rival:
     others: int
 
     def __str__(self) -> str:
-        return f"{self.key} and {self.others} more pods" if self.others else str(self.key)
+        return f"{self.key} and {self.others} more {noun(self.others, 'pod')}" if self.others else str(self.key)
 
 
 def rival_of(cache: Cache, placements: Sequence[Placement], since: int) -> Rival | None:

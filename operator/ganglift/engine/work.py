@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ganglift.api.pod import Pod
 from ganglift.base.clock import Clock
+from ganglift.base.wording import counted
 from ganglift.engine.admit import SEEN_TIMEOUT_S, Admission, End, Intent, Result
 from ganglift.engine.cache import Cache
 from ganglift.engine.entry import Entry
@@ -97,9 +98,10 @@ class GroupWork:
         gated = {pod.uid for pod in look.membership.gated}
         gone = [uid for uid in intent.uids if uid not in gated]
         if gone:
-            return f"{len(gone)} of the planned members are no longer waiting"
+            return f"{len(gone)} of the planned members {'is' if len(gone) == 1 else 'are'} no longer waiting"
         if look.state.to_place > len(intent.placements):
-            return f"{look.state.to_place} members are needed by now, {len(intent.placements)} are planned"
+            planned = len(intent.placements)
+            return f"{counted(look.state.to_place, 'more member')} must have a place by now, not {planned} as planned"
         return ""
 
     def _note_failure(self, entry: Entry, result: Result) -> None:

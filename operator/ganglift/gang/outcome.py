@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from ganglift.base.wording import clause, counted
 from ganglift.gang.reasons import Reason
 from ganglift.plan.words import unjudged_words
 
@@ -74,8 +75,8 @@ class Reserved:
 
     @property
     def message(self) -> str:
-        words = "1 member holds a place" if self.placed == 1 else f"{self.placed} members hold a place"
-        fence = f"a fence makes sure that {self.competitor} is not on its way there" if self.competitor else ""
+        words = f"{clause(self.placed, 'member', 'holds', 'hold')} a place"
+        fence = f"a fence makes sure that nobody else is on the way there: {self.competitor}" if self.competitor else ""
         return _and(words, fence, unjudged_words(self.unjudged))
 
 
@@ -117,9 +118,9 @@ class Lifting:
 
     @property
     def message(self) -> str:
-        words = f"{self.lifted} of {self.of} {_members(self.of)} released"
+        words = f"{self.lifted} of {counted(self.of, 'member')} released"
         if self.lifted == 0:
-            words = f"{self.of} {_members(self.of)} being released"
+            words = f"{counted(self.of, 'member')} being released"
         return _and(words, unjudged_words(self.unjudged))
 
 
@@ -135,7 +136,7 @@ class Settling:
 
     @property
     def message(self) -> str:
-        words = f"{self.bound} of {self.need} {_members(self.need)} bound"
+        words = f"{self.bound} of {counted(self.need, 'member')} bound"
         return _and(f"{words}: {self.trouble}" if self.trouble else words, unjudged_words(self.unjudged))
 
 
@@ -151,7 +152,7 @@ class Stuck:
     @property
     def message(self) -> str:
         return (
-            f"{self.bound} of {self.need} {_members(self.need)} bound, and no owner makes these pods again: "
+            f"{self.bound} of {counted(self.need, 'member')} bound, and no owner makes these pods again: "
             f"{listed(self.pods)}; delete and create them with their gate"
         )
 
@@ -195,7 +196,7 @@ class Preempting:
 
     @property
     def message(self) -> str:
-        pods = "1 pod leaves" if self.victims == 1 else f"{self.victims} pods leave"
+        pods = clause(self.victims, "pod", "leaves", "leave")
         words = f"{pods} for it, room is reserved on {listed(self.nodes)}"
         return f"{words}; {self.trouble}" if self.trouble else words
 
@@ -223,7 +224,3 @@ def listed(names: tuple[str, ...], most: int = 3) -> str:
 
 def _and(*parts: str) -> str:
     return "; ".join(filter(None, parts))
-
-
-def _members(count: int) -> str:
-    return "member" if count == 1 else "members"

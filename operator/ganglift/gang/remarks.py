@@ -80,8 +80,9 @@ def lost_words(pod: Pod) -> str:
 
 
 def _too_many_words(min_count: int, parallelism: int) -> str:
+    start = "starts alone" if parallelism == 1 else "start together"
     return (
-        f"minCount {min_count} is above the Job's parallelism {parallelism}, so {parallelism} start together: "
+        f"minCount {min_count} is above the Job's parallelism {parallelism}, so {parallelism} {start}: "
         "lower minCount or raise parallelism"
     )
 

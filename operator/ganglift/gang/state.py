@@ -12,6 +12,7 @@ from ganglift.api.job import BatchJob
 from ganglift.api.names import JOB_UID, PARKED
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Uid
+from ganglift.base.wording import clause, counted
 from ganglift.gang.membership import Membership, blocked_by, child_uid_of, is_for_job, job_name_of
 from ganglift.gang.outcome import Waiting, listed
 from ganglift.gang.patterns import pattern_of
@@ -213,7 +214,7 @@ def _gather(group: PodGroup, membership: Membership, state: GangState) -> Waitin
 
 
 def _split_words(group: PodGroup, membership: Membership) -> str:
-    parts = "1 group" if len(membership.values) == 1 else f"{len(membership.values)} groups"
+    parts = counted(len(membership.values), "group")
     words = f"its pods are split by label {split_label(group)} into {parts}"
     return "; ".join([words, *(stranger.of_all for stranger in membership.strangers[:1])])
 
@@ -250,13 +251,14 @@ def _waiting_for_blocked(membership: Membership, state: GangState) -> Waiting | 
         return None
     _, (reason, words) = kept[0]
     more = f", {len(kept) - 1} more like it" if len(kept) > 1 else ""
-    return Waiting(reason, f"{state.members - len(kept)} of {state.need} members are ready: {words}{more}")
+    ready = f"{state.members - len(kept)} of {clause(state.need, 'member', 'is', 'are')}"
+    return Waiting(reason, f"{ready} ready: {words}{more}")
 
 
 def _missing_words(group: PodGroup, membership: Membership, state: GangState) -> str:
-    words = f"{state.members} of {state.need} pods exist"
+    words = f"{state.members} of {clause(state.need, 'pod', 'exists', 'exist')}"
     if state.succeeded:
-        words += f", {state.succeeded} more have succeeded"
+        words += f", {state.succeeded} more {'has' if state.succeeded == 1 else 'have'} succeeded"
     notes = [
         *(_child_words(group) if state.awaits_child else ()),
         *(leaving_words(membership)),

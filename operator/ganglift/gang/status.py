@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from ganglift.api.model import Condition, condition_of
 from ganglift.api.scheduling import PodGroup, PodGroupStatus
 from ganglift.base.ids import Uid
+from ganglift.base.wording import clause
 from ganglift.gang.actions import Announce, Kind, Patch, merge_status
 from ganglift.gang.outcome import Outcome, Waiting
 from ganglift.gang.reasons import ConditionType, Reason
@@ -132,7 +133,7 @@ def _scheduled(group: PodGroup, state: GangState, outcome: Outcome | None) -> Co
         return _condition(group, ConditionType.SCHEDULED, False, outcome.reason, outcome.message)
     if not state.is_gang:
         return _condition(group, ConditionType.SCHEDULED, False, Reason.BASIC, _bound_words(state))
-    words = f"{state.members} members wait for the next look at the cluster"
+    words = f"{clause(state.members, 'member', 'waits', 'wait')} for the next look at the cluster"
     return _condition(group, ConditionType.SCHEDULED, False, Reason.QUEUED, words)
 
 
@@ -199,7 +200,7 @@ def _phase(state: GangState, scheduled: Condition, degraded: Condition | None) -
 
 def _bound_words(state: GangState) -> str:
     of = max(state.need, state.scheduled) if state.is_gang else state.members
-    words = f"{state.scheduled} of {of} {'member is' if of == 1 else 'members are'} bound"
+    words = f"{state.scheduled} of {clause(of, 'member', 'is', 'are')} bound"
     if not (state.is_gang and state.is_whole and state.ready):
         return words
     return f"{words}; {state.ready} more {'starts' if state.ready == 1 else 'start'} one by one as there is room"

@@ -8,6 +8,7 @@ from ganglift.api.job import GangJob
 from ganglift.api.model import Condition
 from ganglift.api.names import BATCH_API, BATCH_GROUP, SCHEDULING_API
 from ganglift.api.scheduling import PodGroup, PodGroupTemplate, Workload, WorkloadSeat, WorkloadStatus
+from ganglift.base.wording import clause
 from ganglift.gang.actions import Body, Create, Kind, Patch, Step, merge, merge_status
 from ganglift.gang.naming import TEMPLATE
 from ganglift.gang.outcome import Waiting
@@ -130,7 +131,7 @@ def _ready(workload: Workload, seats: Sequence[Seat], trouble: Waiting | None) -
         status, reason, message = "False", trouble.reason, trouble.message
     elif missing:
         status, reason = "False", Reason.QUEUED
-        message = f"{len(seats) - len(missing)} of {len(seats)} PodGroups exist"
+        message = f"{len(seats) - len(missing)} of {clause(len(seats), 'PodGroup', 'exists', 'exist')}"
     else:
         status, reason, message = "True", Reason.READY, "each template has its PodGroup"
     return Condition(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from ganglift.api.pod import Pod
 from ganglift.api.scheduling import PodGroup
 from ganglift.base.ids import Key
+from ganglift.base.wording import clause, counted
 from ganglift.gang.membership import blocked_by
 from ganglift.gang.outcome import listed
 from ganglift.gang.reasons import ConditionType
@@ -53,7 +54,7 @@ def missing_group_words(pods: Iterable[Pod], key: Key) -> str:
     naming = sorted(pod.name for pod in pods if pod.group == key and pod.has_gate and not pod.is_deleting)
     if not naming:
         return ""
-    words = "1 pod names it" if len(naming) == 1 else f"{len(naming)} pods name it"
+    words = f"{clause(len(naming), 'pod', 'names', 'name')} it"
     return f"{words} and can't start without it: {listed(tuple(naming))}; create it, or correct the label"
 
 
@@ -61,7 +62,7 @@ def _verdict_lines(survey: Survey, outlook: Outlook, verdict: DoesNotFit) -> Ite
     yield f"  {fit_words(verdict)}"
     if verdict.nodes:
         width = len(str(verdict.nodes))
-        yield f"  of {verdict.nodes} nodes:"
+        yield f"  of {counted(verdict.nodes, 'node')}:"
         for count in verdict.causes:
             yield f"    {count.nodes:>{width}} {cause_words(count.cause)}"
         yield f"    {verdict.fitting_nodes:>{width}} fit"
@@ -75,7 +76,7 @@ def _verdict_lines(survey: Survey, outlook: Outlook, verdict: DoesNotFit) -> Ite
     for holder in holders[:HOLDERS_SHOWN]:
         yield f"  {holder_words(holder)}"
     if (more := len(holders) - HOLDERS_SHOWN) > 0:
-        yield f"  and {more} more hold room there"
+        yield f"  and {more} more {'holds' if more == 1 else 'hold'} room there"
 
 
 def _queue_words(survey: Survey, outlook: Outlook) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ganglift.base.ids import NodeName
 from ganglift.base.quantity import format_units
+from ganglift.base.wording import noun
 from ganglift.offline.holding import holders_of
 from ganglift.offline.outlook import Outlook, Result, Survey
 from ganglift.plan.verdict import Behind, CauseCount, DoesNotFit, Fits, Hole, Placement, Verdict
@@ -60,7 +61,7 @@ def _nodes(placements: Iterable[Placement], most: int | None) -> str:
     names = sorted(counts)
     shown = [f"{name} ({counts[name]})" if counts[name] > 1 else name for name in names[:most]]
     more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more nodes" if more > 0 else "")
+    return ", ".join(shown) + (f" and {more} more {noun(more, 'node')}" if more > 0 else "")
 
 
 def _placed(survey: Survey, place: Placement) -> Data:

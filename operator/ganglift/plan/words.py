@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ganglift.base.ids import NodeName
 from ganglift.base.quantity import PODS, format_units
+from ganglift.base.wording import amount_of, clause, counted, noun
 from ganglift.plan.holders import Holder
 from ganglift.plan.snapshot import Kind
 from ganglift.plan.verdict import (
@@ -60,7 +61,7 @@ def words_of(verdict: Verdict) -> str:
     match verdict:
         case Fits():
             count = len(verdict.placements)
-            return _joined(f"{count} of {count} members fit", unjudged_words(verdict.unjudged))
+            return _joined(_fit_words(count, count), unjudged_words(verdict.unjudged))
         case Behind(blocker):
             return f"waits behind {blocker}, which does not fit yet (queue policy strict)"
         case DoesNotFit():
@@ -84,9 +85,9 @@ def _change(miss: NearMiss) -> str:
         case MoreNodes():
             return _more_nodes(miss)
         case FreeUp(resource, units, node):
-            return f"if {format_units(resource, units)} {resource} on {node} {'frees' if units == 1 else 'free'} up"
+            return f"if {amount_of(resource, units)} on {node} {'frees' if units == 1 else 'free'} up"
         case Tolerate(taint, nodes):
-            return f"if the pods tolerate {taint}, which {nodes} {_nodes(nodes)} {'has' if nodes == 1 else 'have'}"
+            return f"if the pods tolerate {taint}, which {clause(nodes, 'node', 'has', 'have')}"
         case Uncordon(names):
             return f"if {_these(names)} uncordoned"
         case Label(labels, names):
@@ -95,7 +96,7 @@ def _change(miss: NearMiss) -> str:
 
 def _more_nodes(miss: MoreNodes) -> str:
     nodes = "one more node that has" if miss.count == 1 else f"{miss.count} more nodes that each have"
-    amounts = _list([f"{format_units(name, units)} {name}" for name, units in miss.requests])
+    amounts = _list([amount_of(name, units) for name, units in miss.requests])
     labels = f", labelled {_labels(miss.labels)}" if miss.labels else ""
     affinity = ", as the pods' node affinity asks" if miss.by_affinity else ""
     return f"with {nodes} {amounts} free{labels}{affinity}"
@@ -104,7 +105,7 @@ def _more_nodes(miss: MoreNodes) -> str:
 def _these(names: tuple[NodeName, ...]) -> str:
     """Name nodes, the first few of many, with the verb that is to follow."""
     rest = len(names) - _MOST_NAMED
-    shown = [*names[:_MOST_NAMED], *([f"{rest} more {_nodes(rest)}"] if rest > 0 else [])]
+    shown = [*names[:_MOST_NAMED], *([f"{rest} more {noun(rest, 'node')}"] if rest > 0 else [])]
     return f"{_list(shown)} {'is' if len(names) == 1 else 'are'}"
 
 
@@ -118,7 +119,11 @@ def _list(words: Sequence[str]) -> str:
 
 def fit_words(verdict: DoesNotFit) -> str:
     """Return how many members fit."""
-    return f"{verdict.fit} of {verdict.need} members fit"
+    return _fit_words(verdict.fit, verdict.need)
+
+
+def _fit_words(fit: int, need: int) -> str:
+    return f"{fit} of {clause(need, 'member', 'fits', 'fit')}"
 
 
 def hints_of(verdict: DoesNotFit) -> tuple[str, ...]:
@@ -136,11 +141,11 @@ def hints_of(verdict: DoesNotFit) -> tuple[str, ...]:
 
 def holder_words(holder: Holder) -> str:
     """Return who holds how much, how and since when."""
-    nodes = holder.nodes[0] if len(holder.nodes) == 1 else f"{len(holder.nodes)} nodes"
-    amount = f"{format_units(holder.resource, holder.units)} {holder.resource}"
+    nodes = holder.nodes[0] if len(holder.nodes) == 1 else counted(len(holder.nodes), "node")
+    amount = amount_of(holder.resource, holder.units)
     if holder.kind is None:
         return f"{holder.who}, before it in the queue, is to get {amount} on {nodes}"
-    pods = "1 pod" if holder.pods == 1 else f"{holder.pods} pods"
+    pods = counted(holder.pods, "pod")
     since = f" since {holder.since}" if holder.since else ""
     return f"{holder.who} holds {amount} on {nodes}: {pods} {_HOLDING[holder.kind]}{since}"
 
@@ -154,7 +159,7 @@ def _counts(verdict: DoesNotFit) -> str:
         return "there are no nodes"
     fitting = ", after that ".join(filter(None, (f"{verdict.fitting_nodes} fit", counts_words(verdict.closed))))
     found = "; ".join(filter(None, (counts_words(verdict.causes), fitting)))
-    return f"{verdict.nodes} {_nodes(verdict.nodes)}: {found}"
+    return f"{counted(verdict.nodes, 'node')}: {found}"
 
 
 def counts_words(counts: Sequence[CauseCount]) -> str:
@@ -173,22 +178,17 @@ def _domain(miss: DomainMiss | None) -> str:
 def _hole(hole: Hole | None) -> str:
     if hole is None:
         return ""
-    free = format_units(hole.resource, hole.free) if hole.free else "no"
-    told = f"{free} {hole.resource} free"
+    told = f"{amount_of(hole.resource, hole.free) if hole.free else f'no {hole.resource}'} free"
     if hole.free:
-        told += f" on {hole.nodes} {_nodes(hole.nodes)}"
+        told += f" on {counted(hole.nodes, 'node')}"
     if hole.closed_free:
         told += " open to it" if hole.free else " on nodes open to it"
     if hole.free:
         told += f", largest hole {format_units(hole.resource, hole.largest)}"
     if hole.closed_free:
         closed = format_units(hole.resource, hole.closed_free)
-        told += f", {closed} free on {hole.closed_nodes} other {_nodes(hole.closed_nodes)}"
+        told += f", {closed} free on {hole.closed_nodes} other {noun(hole.closed_nodes, 'node')}"
     return told
-
-
-def _nodes(count: int) -> str:
-    return "node" if count == 1 else "nodes"
 
 
 def unjudged_words(unjudged: tuple[str, ...]) -> str:

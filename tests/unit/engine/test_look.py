@@ -90,7 +90,7 @@ def test_members_that_have_a_place_are_told_before_those_that_lack_one() -> None
     seen = look(lifted("a").on("n1"), lifted("b").on("n2"), gated("c"), group=podgroup("g").gang(3))
     verdict = DoesNotFit(need=1, fit=0, nodes=2, fitting_nodes=0, causes=())
     assert seen.words_of(verdict) == (
-        "2 of 3 members have a place, 1 more is needed; 0 of 1 members fit: 2 nodes: 0 fit"
+        "2 of 3 members have a place, 1 more is needed; 0 of 1 member fits: 2 nodes: 0 fit"
     )
 
 

@@ -273,7 +273,7 @@ async def test_room_is_taken_that_a_claim_shows_a_pod_is_being_bound_to(cluster:
     await asyncio.sleep(1)
     cluster.add(podgroup("g", 1), *pods("g", 1))
     await cluster.until(lambda: cluster.reason("g") == "Unschedulable")
-    assert message(cluster).startswith("0 of 1 members fit: 1 node: 1 insufficient nvidia.com/gpu")
+    assert message(cluster).startswith("0 of 1 member fits: 1 node: 1 insufficient nvidia.com/gpu")
     cluster.delete(PODS, "user")
     cluster.scheduler.go_on()
     await cluster.until(lambda: cluster.bound("g") == 1)

@@ -28,7 +28,7 @@ OPEN = ("resource claim imex",)
         (
             Reserved(4, "ns/other"),
             Reason.RESERVED,
-            "4 members hold a place; a fence makes sure that ns/other is not on its way there",
+            "4 members hold a place; a fence makes sure that nobody else is on the way there: ns/other",
         ),
         (
             FenceUnavailable("no answer in 15 s", "ns/x"),

@@ -36,7 +36,7 @@ def test_nothing_is_said_about_members_as_they_should_be() -> None:
         (2, []),
         (
             1,
-            ["minCount 2 is above the Job's parallelism 1, so 1 start together: lower minCount or raise parallelism"],
+            ["minCount 2 is above the Job's parallelism 1, so 1 starts alone: lower minCount or raise parallelism"],
         ),
     ],
 )

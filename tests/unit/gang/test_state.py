@@ -180,7 +180,7 @@ class TestGather:
 
     def test_says_how_many_have_succeeded_already(self) -> None:
         _, waits = look([owned("a").gated(), owned("b").on("n1", "Succeeded")], child=CHILD)
-        assert waits == Waiting(Reason.WAITING_FOR_MEMBERS, "1 of 3 pods exist, 1 more have succeeded")
+        assert waits == Waiting(Reason.WAITING_FOR_MEMBERS, "1 of 3 pods exist, 1 more has succeeded")
 
     def test_for_a_job_that_can_not_be_made_points_to_who_knows_why(self) -> None:
         group = GROUP.annotation(JOB_UID, "uid-train").spec(

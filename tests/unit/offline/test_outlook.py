@@ -97,7 +97,7 @@ def test_finished_members_leave_the_need_of_a_job() -> None:
     group = podgroup("g").gang(2).status(childUID="uid-j-child")
     member = pod("p").gang("g").gpu(1).gated().owner("Job", "j", "uid-j-child")
     outlook = only_outlook(kubectl_list(*gpu_nodes(1), job, group, member))
-    assert outlook.message == "1 of 1 members fit"
+    assert outlook.message == "1 of 1 member fits"
 
 
 def test_stateful_set_that_makes_its_pods_in_order_says_what_to_change() -> None:
@@ -129,7 +129,7 @@ def test_claims_that_are_yet_to_be_made_are_named_as_not_judged() -> None:
     ]
     outlook = only_outlook(kubectl_list(*gpu_nodes(1), *storage), manifests(podgroup("g").gang(1), owner))
     assert outlook.message == (
-        "1 of 1 members fit: not judged: volume claim data-web-0, which is bound only once its pod has a node"
+        "1 of 1 member fits: not judged: volume claim data-web-0, which is bound only once its pod has a node"
     )
 
 
@@ -143,7 +143,7 @@ def test_topology_key_that_no_node_has_is_named() -> None:
 def test_resource_that_no_node_offers_is_named() -> None:
     containers = [{"name": "a", "resources": {"limits": {"acme.io/npu": 1}}}]
     outlook = only_outlook(kubectl_list(node("n1")), manifests(workers("t", 1).template(containers=containers)))
-    assert outlook.message.startswith("0 of 1 members fit: 1 node: 1 insufficient acme.io/npu; 0 fit")
+    assert outlook.message.startswith("0 of 1 member fits: 1 node: 1 insufficient acme.io/npu; 0 fit")
 
 
 def test_resource_of_a_node_that_nobody_knows_is_just_another_resource() -> None:
@@ -154,7 +154,7 @@ def test_resource_of_a_node_that_nobody_knows_is_just_another_resource() -> None
 
 def test_cluster_without_nodes_is_told() -> None:
     outlook = only_outlook(snapshot_bytes(Inventory()), manifests(workers("train", 1)))
-    assert outlook.message.startswith("0 of 1 members fit: there are no nodes")
+    assert outlook.message.startswith("0 of 1 member fits: there are no nodes")
 
 
 def test_hundred_thousand_members_that_do_not_fit_are_told_so() -> None:

@@ -121,7 +121,7 @@ def test_too_few_pod_slots_are_called_too_many_pods() -> None:
 
 
 def test_an_empty_cluster_is_told() -> None:
-    assert said([], gang("g", members(1, WORKER))).startswith("0 of 1 members fit: there are no nodes")
+    assert said([], gang("g", members(1, WORKER))).startswith("0 of 1 member fits: there are no nodes")
 
 
 def test_a_topology_key_that_no_node_has_is_told() -> None:
@@ -146,7 +146,7 @@ def test_a_rule_between_pods_is_told_where_it_is_in_the_way() -> None:
 def test_what_is_not_judged_is_told_of_those_that_fit_and_of_those_that_do_not() -> None:
     claiming = WORKER.resource_claim("imex")
     assert said([node("n1").gpus(1)], gang("g", members(1, claiming))) == (
-        "1 of 1 members fit: not judged: resource claim imex"
+        "1 of 1 member fits: not judged: resource claim imex"
     )
     assert "not judged: resource claim imex" in said([node("n1")], gang("g", members(1, claiming)))
 
@@ -157,7 +157,7 @@ def test_a_search_that_was_cut_short_is_told() -> None:
 
 
 def test_fitting_and_waiting_behind_are_told() -> None:
-    assert words_of(Fits((Placement(Uid("u"), NodeName("n")),))) == "1 of 1 members fit"
+    assert words_of(Fits((Placement(Uid("u"), NodeName("n")),))) == "1 of 1 member fits"
     assert words_of(Behind(Key("default", "big"))) == (
         "waits behind default/big, which does not fit yet (queue policy strict)"
     )
