@@ -95,6 +95,12 @@ class OperatorProcess:
     def log(self) -> str:
         return self.log_file.read_text() if self.log_file.exists() else ""
 
+    def figure(self, series: str) -> float:
+        """The figure of a series, written as /metrics writes it; NaN where there is none."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
+            lines: list[str] = answer.read().decode().splitlines()
+        return next((float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == series), math.nan)
+
     def records(self, message: str) -> list[dict[str, Any]]:
         """The log's records with that message, with their fields."""
         lines = (json.loads(line) for line in self.log.splitlines() if line.startswith("{"))

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+import yaml
 from tests.controlplane.cluster import JOBS, POD_GROUPS, PODS, Cluster, Object, pod, pod_group
 from tests.controlplane.playgrounds import on_both_versions
+from tests.docs.markdown import DOCS, blocks
 from tests.support.polling import eventually
 
 pytestmark = pytest.mark.usefixtures("operator")
@@ -56,6 +58,23 @@ def test_job_that_is_not_suspended_is_left_alone_and_told_what_to_do(cluster: Cl
     assert "create it with spec.suspend true" in events[0]["message"]
     assert cluster.items(POD_GROUPS) == []
     cluster.await_bound(1)
+
+
+@on_both_versions
+def test_run_of_the_documented_cronjob_is_a_gang(cluster: Cluster) -> None:
+    (cronjob,) = [
+        manifest
+        for block in blocks(DOCS / "concepts.md", "yaml")
+        if (manifest := yaml.safe_load(block.text)).get("kind") == "CronJob"
+    ]
+    assert cluster.kubectl.apply(cronjob).is_ok
+    try:
+        assert cluster.kubectl.run("create", "job", "nightly-1", "--from=cronjob/nightly").is_ok
+        cluster.await_reason("nightly-1", "Unschedulable")
+        cluster.add_gpu_nodes(1)
+        cluster.await_bound(4, "nightly-1")
+    finally:
+        cluster.kubectl.run("delete", "cronjob", "nightly")
 
 
 def test_podgroup_goes_with_the_adopted_job(cluster: Cluster) -> None:

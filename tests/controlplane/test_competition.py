@@ -7,7 +7,16 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.controlplane.cluster import GANG_JOBS, POD_GROUPS, PODS, Cluster, gang_job, pod, pod_group
+from tests.controlplane.cluster import (
+    GANG_JOBS,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    Cluster,
+    gang_job,
+    pod,
+    pod_group,
+)
 from tests.controlplane.conftest import StartOperator
 from tests.controlplane.history import History
 from tests.controlplane.proxy import Hold, Proxy, Request
@@ -164,6 +173,16 @@ def test_fence_is_gone_once_it_has_been_answered(without_scheduler: Cluster, sta
     without_scheduler.playground.start_component(Component.SCHEDULER)
     without_scheduler.await_bound(3, "train")
     eventually(lambda: without_scheduler.items(FENCES), lambda fences: not fences, within_s=10)
+
+
+def test_priority_class_of_fences_is_made_again_where_it_was_deleted(
+    without_scheduler: Cluster, start_operator: StartOperator
+) -> None:
+    start_operator(without_scheduler)
+    without_scheduler.await_reason("train", "FenceUnavailable", within_s=30)
+    without_scheduler.delete(f"{PRIORITY_CLASSES}/ganglift-fence")
+    eventually(lambda: without_scheduler.items(FENCES), bool, within_s=30)
+    assert without_scheduler.exists(f"{PRIORITY_CLASSES}/ganglift-fence")
 
 
 def test_no_fence_is_raised_where_nobody_competes(cluster: Cluster, start_operator: StartOperator) -> None:
