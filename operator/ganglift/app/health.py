@@ -1,6 +1,7 @@
 """The operator's own HTTP server: /healthz, /readyz, /metrics."""
 
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -47,11 +48,16 @@ async def serving(port: int, is_ready: Callable[[], bool], metrics: CollectorReg
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, None, port)
-        try:
-            await site.start()
-        except OSError as error:
-            raise PortUnavailable(port, os.strerror(error.errno) if error.errno else str(error)) from error
+        await web.SockSite(runner, _listen(port)).start()
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
+
+
+def _listen(port: int) -> socket.socket:
+    """Listen on one port for both versions of IP: two sockets would get two ports where any free one will do."""
+    both = socket.has_dualstack_ipv6()
+    try:
+        return socket.create_server(("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both)
+    except OSError as error:
+        raise PortUnavailable(port, os.strerror(error.errno) if error.errno else str(error)) from error

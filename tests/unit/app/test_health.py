@@ -28,3 +28,11 @@ async def test_metrics_are_served_as_prometheus_reads_them() -> None:
         text = await answer.text()
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert "\nganglift_leader 1.0\n" in text
+
+
+async def test_any_free_port_is_one_for_both_versions_of_ip() -> None:
+    async with serving(0, lambda: True, CollectorRegistry()) as port, aiohttp.ClientSession() as session:
+        hosts = ["127.0.0.1", *(["[::1]"] if socket.has_dualstack_ipv6() else [])]
+        for host in hosts:
+            async with session.get(f"http://{host}:{port}/readyz") as answer:
+                assert answer.status == 200
