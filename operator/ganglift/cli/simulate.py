@@ -1,111 +1,117 @@
-"""`ganglift simulate`: days of a cluster under virtual time, with gangs and pod by pod."""
+"""`ganglift simulate`: days of a cluster in seconds, with the operator's own decisions."""
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 from rich.table import Table
 
-from ganglift.base.settings import parse_duration
+from ganglift.base.errors import GangliftError
 from ganglift.cli.explain import Form
-from ganglift.cli.plan import QueuePolicy, print_table
+from ganglift.cli.plan import Unreadable, print_table
 from ganglift.plan.queue import Policy
 
 if TYPE_CHECKING:
-    from ganglift.simulation.figures import Figures
+    from ganglift.simulate.results import Run
+    from ganglift.simulate.scenario import Scenario
+
+
+class NotDrawn(GangliftError):
+    """The picture could not be written."""
 
 
 def simulate(
     *,
     scenario: Annotated[
-        Path | None, typer.Argument(help="YAML with nodes and jobs, or with nodes and generate; - is the input.")
+        str | None, typer.Argument(help="A YAML file, - for the input; without one a load is made up.")
     ] = None,
-    nodes: Annotated[int, typer.Option(min=1, help="Without a scenario: so many nodes of eight GPUs.")] = 100,
-    days: Annotated[float, typer.Option(min=0.01, help="Without a scenario: for how long jobs arrive.")] = 1.0,
-    load: Annotated[float, typer.Option(min=0.01, help="Without a scenario: what they ask for, of all GPUs.")] = 0.9,
-    seed: Annotated[int, typer.Option(help="Without a scenario: another seed makes other jobs.")] = 1,
-    queue_policy: QueuePolicy = Policy.BACKFILL,
-    hold_after: Annotated[str, typer.Option(help="How long a gang waits before room is held for it.")] = "5m",
-    hold_for: Annotated[str, typer.Option(help="How long room is held for one gang at most.")] = "30m",
-    hold: Annotated[bool, typer.Option(help="Whether room is held at all.")] = True,
-    preempt: Annotated[bool, typer.Option(help="Whether gangs evict lower ones.")] = True,
-    svg: Annotated[Path | None, typer.Option(help="Draw the runs into this file.")] = None,
-    output: Annotated[Form, typer.Option("--output", "-o", help="How to write the figures.")] = Form.TEXT,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of a made-up load.")] = 500,
+    gpus: Annotated[int, typer.Option(min=1, help="GPUs of each of them.")] = 8,
+    lasts: Annotated[str, typer.Option("--for", help="How long a made-up load lasts, such as 72h.")] = "72h",
+    offered: Annotated[float, typer.Option(help="The part of all GPU time that it asks for.")] = 0.9,
+    seed: Annotated[int | None, typer.Option(help="The same seed, the same load.")] = None,
+    queue_policy: Annotated[
+        Policy | None, typer.Option(help="Whether a smaller gang may pass a bigger one that does not fit.")
+    ] = None,
+    hold_after: Annotated[str | None, typer.Option(help="The setting holdAfter, such as 5m.")] = None,
+    hold_for: Annotated[str | None, typer.Option(help="The setting holdFor, such as 30m.")] = None,
+    beside_plain: Annotated[
+        bool, typer.Option("--beside-plain", help="Also simulate kube-scheduler alone, which takes pods one by one.")
+    ] = False,
+    svg: Annotated[Path | None, typer.Option(help="Draw it into this file.")] = None,
+    output: Annotated[Form, typer.Option("--output", "-o", help="How to write it.")] = Form.TEXT,
 ) -> None:
-    """Simulate a cluster's queue, and plain pod-by-pod placement of the same jobs beside it. Needs no cluster.
+    """Show how a cluster would do with ganglift: utilization, waits, evictions, and what is wasted. Needs no cluster.
 
-    Queue, backfill, holds and preemption are decided by the operator's own planner; what takes seconds in a cluster
-    takes no time here. The same load gives the same figures everywhere.
+    The queue, the planner, preemption and holds are the operator's; time is virtual, and the same input gives the same
+    results. Options win over the scenario's settings.
     """
-    from ganglift.offline.loading import without_collection
-    from ganglift.simulation.drawing import draw
-    from ganglift.simulation.figures import figures_of
-    from ganglift.simulation.load import load_of
-    from ganglift.simulation.run import Manner, Rules
-    from ganglift.simulation.run import simulate as run_of
+    from ganglift.simulate.simulation import gangwise, podwise
 
-    made_up = {"nodes": {"count": nodes}, "generate": {"days": days, "load": load, "seed": seed}}
-    arriving = load_of(_read(scenario) if scenario is not None else made_up)
-    after = _seconds(hold_after, "--hold-after") if hold else None
-    rules = Rules(
-        policy=queue_policy,
-        hold_after=after,
-        hold_for=max(_seconds(hold_for, "--hold-for"), 1),
-        may_preempt=preempt,
-    )
-    with without_collection():
-        runs = [run_of(arriving, rules), run_of(arriving, Rules(manner=Manner.POD_BY_POD))]
-    found = [figures_of(run) for run in runs]
+    settings = {"queuePolicy": queue_policy and queue_policy.value, "holdAfter": hold_after, "holdFor": hold_for}
+    given = {name: value for name, value in settings.items() if value is not None}
+    found = _scenario(scenario, _made_up(nodes, gpus, lasts, offered), given, seed)
+    runs = [gangwise(found)] + ([podwise(found)] if beside_plain else [])
     if svg is not None:
-        svg.write_text(draw(runs))
-    if output is Form.JSON:
-        typer.echo(json.dumps({"runs": [one.data for one in found]}, indent=2))
-    elif output is Form.YAML:
-        typer.echo(yaml.safe_dump({"runs": [one.data for one in found]}, sort_keys=False), nl=False)
-    else:
-        _print_figures(found)
+        _draw(runs, found, svg)
+    _show(runs, found.measured, output)
 
 
-def _read(path: Path) -> object:
-    from ganglift.simulation.load import InvalidScenario
+def _made_up(nodes: int, gpus: int, lasts: str, offered: float) -> dict[str, Any]:
+    """Return a scenario of like nodes, each with what else goes with its GPUs."""
+    offers = {"nvidia.com/gpu": gpus, "cpu": 24 * gpus, "memory": f"{240 * gpus}Gi"}
+    return {"nodes": [{"count": nodes, "offers": offers}], "load": {"lasts": lasts, "offered": offered}}
 
+
+def _scenario(name: str | None, made_up: dict[str, Any], settings: dict[str, str], seed: int | None) -> "Scenario":
+    from ganglift.simulate.scenario import content_of, scenario_of
+
+    label = "standard input" if name == "-" else name or "the options"
+    content = made_up if name is None else content_of(label, _read(name))
+    if settings:
+        content = {**content, "settings": {**(content.get("settings") or {}), **settings}}
+    if seed is not None:
+        content = {**content, "seed": seed}
+    return scenario_of(label, content)
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text()
-        return yaml.safe_load(text)
+        return Path(name).read_bytes()
     except OSError as error:
-        raise InvalidScenario(f"{path}: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidScenario(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        raise Unreadable(f"{name}: {error.strerror}") from error
 
 
-def _seconds(text: str, flag: str) -> int:
+def _draw(runs: "list[Run]", scenario: "Scenario", file: Path) -> None:
+    from ganglift.simulate.drawing import draw
+
     try:
-        seconds = float(parse_duration(text))
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error
-    if seconds < 0:
-        raise typer.BadParameter(f"must be at least 0, not {text}", param_hint=flag)
-    return int(seconds)
+        file.write_text(draw(runs, scenario.measured))
+    except OSError as error:
+        raise NotDrawn(f"{file}: {error.strerror}") from error
 
 
-def _print_figures(found: "list[Figures]") -> None:
-    table = Table("MANNER", "USED", "WASTED", "EVICTIONS", "NEVER RAN", box=None, pad_edge=False, header_style="")
-    for one in found:
-        wasted, never = f"{one.wasted_gpu_hours:.1f} GPU-hours", f"{one.never} of {one.jobs}"
-        table.add_row(one.manner, f"{one.utilization:.1%}", wasted, str(one.evictions), never)
+def _show(runs: "list[Run]", measured: str, output: Form) -> None:
+    from ganglift.simulate.report import SUMMARY, WAITS, report, summary_row, waits_rows
+
+    if output is Form.JSON:
+        typer.echo(json.dumps(report(runs, measured), indent=2))
+        return
+    if output is Form.YAML:
+        typer.echo(yaml.safe_dump(report(runs, measured), sort_keys=False), nl=False)
+        return
+    table = Table(*SUMMARY, box=None, pad_edge=False, header_style="")
+    for run in runs:
+        table.add_row(*summary_row(run, measured))
     print_table(table)
-    waits = Table("MANNER", "GPUS", "JOBS", "MEDIAN WAIT", "95 %", "LONGEST", box=None, pad_edge=False, header_style="")
-    for one in found:
-        for row in one.waits:
-            waits.add_row(one.manner, row.of, str(row.jobs), _time(row.median), _time(row.p95), _time(row.longest))
-    typer.echo("")
-    print_table(waits)
-
-
-def _time(seconds: int) -> str:
-    if seconds < 60:
-        return f"{seconds}s"
-    return f"{seconds // 3600}h{seconds % 3600 // 60:02}m" if seconds >= 3600 else f"{seconds // 60}m{seconds % 60:02}s"
+    typer.echo()
+    heads = (f"{run.name.upper()}: MEDIAN / P95 / LONGEST" for run in runs)
+    table = Table(*WAITS, *heads, box=None, pad_edge=False, header_style="")
+    for row in waits_rows(runs):
+        table.add_row(*row)
+    print_table(table)
