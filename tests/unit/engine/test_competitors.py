@@ -51,7 +51,7 @@ def test_all_pods_of_a_listing_are_rivals_of_what_the_listing_showed(cache: Kept
 
 def test_the_first_of_several_is_named_and_the_others_counted(cache: KeptCache) -> None:
     cache.show(*(pod(name).gpu(1) for name in "cab"), RESERVED.label("x", "y"))
-    assert str(rival(cache)) == "default/b and 1 more pods"
+    assert str(rival(cache)) == "default/b and 1 more pod"
 
 
 @pytest.mark.parametrize(
