@@ -11,7 +11,7 @@ OFFERS = {GPU: 8, "cpu": 192, "memory": "1920Gi"}
 DAYS = {"nodes": [{"count": 500, "offers": OFFERS}], "load": {"lasts": "72h", "offered": 0.85}}
 
 
-@bench("simulate/three-days-of-500-nodes", unit="s", budget=20)
+@bench("simulate/three-days-of-500-nodes", unit="s", budget=30)
 def three_days() -> float:
     """Processor time to simulate them with ganglift, with all holds and preemption."""
     scenario = scenario_of("the benchmark", DAYS)
