@@ -27,7 +27,7 @@ def started(run: Run) -> dict[str, int]:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, **settings: Any) -> Scenario:
+def scenarios(draw: st.DrawFn, /, **settings: Any) -> Scenario:
     """Up to seven gangs on up to four nodes within a quarter of an hour; some fit nowhere."""
     nodes, gpus = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     gangs = []

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.simulate.scenarios import gang, scenario, scenarios, started
 
-from ganglift.base.ids import Key, Uid
+from ganglift.base.ids import Key, NodeName, Uid
 from ganglift.plan.fit import fits_whole
 from ganglift.plan.room import Room
 from ganglift.plan.vacate import slots_of, without_pods
@@ -25,7 +25,7 @@ EXAMPLES = settings(max_examples=25, deadline=None)
 
 def no_overcommitment(world: World, scheduler: Scheduler) -> None:
     """Each node's members fit on it, by their own count, and each member has one place."""
-    used = Counter[str]()
+    used = Counter[NodeName]()
     for node, placed in world.occupants().items():
         used[node] += sum(life.gang.units for life, _ in placed)
     assert all(count <= world.nodes[node] for node, count in used.items())
