@@ -31,6 +31,7 @@ class Watch:
         self._note = note
         self._seen: dict[str, int] = {}
         """The version that was noted last, by uid; of what is gone there is none."""
+        self._gone: set[str] = set()
         self._version = ""
         self._socket: socket.socket | None = None
         self._failure: Exception | None = None
@@ -60,22 +61,26 @@ class Watch:
 
     def catch_up(self) -> None:
         """Return when all that the API shows now has been noted."""
-        items = self._client.get(self._path)["items"]
-        now = {obj["metadata"]["uid"]: _version_of(obj) for obj in items}
-        eventually(lambda: self._behind(now), lambda behind: not behind, within_s=15)
+        listed = self._client.get(self._path)
+        now = {obj["metadata"]["uid"]: _version_of(obj) for obj in listed["items"]}
+        eventually(lambda: self._behind(now, _version_of(listed)), lambda behind: not behind, within_s=15)
 
-    def _behind(self, now: dict[str, int]) -> list[str]:
-        """The uids of which the API shows a newer version, or none any more."""
+    def _behind(self, now: dict[str, int], at: int) -> list[str]:
+        """The uids of which the list of version `at` shows a newer version, or none any more.
+
+        What came or went after the list was made is not in question.
+        """
         self.check()
-        seen = dict(self._seen)
-        late = [uid for uid, version in now.items() if uid in seen and seen[uid] < version]
-        return [*(seen.keys() ^ now.keys()), *late]
+        seen, gone = dict(self._seen), set(self._gone)
+        late = [uid for uid, version in now.items() if uid not in gone and seen.get(uid, 0) < version]
+        return [*late, *(uid for uid, version in seen.items() if uid not in now and version <= at)]
 
     def _take(self, kind: str, obj: Object) -> None:
         metadata = obj["metadata"]
         metadata.pop("managedFields", None)
         self._note(kind, obj)
         if kind == "DELETED":
+            self._gone.add(metadata["uid"])
             self._seen.pop(metadata["uid"], None)
         else:
             self._seen[metadata["uid"]] = _version_of(obj)
