@@ -62,7 +62,7 @@ class Claims:
         now, monotonic = self.clock.now(), self.clock.monotonic()
         waiting = [entry for entry in self.entries.values() if entry.is_ready and not entry.is_settled]
         over = [entry for entry in waiting if entry.claim is not None and self._is_over(entry.claim)]
-        free = [entry for entry in waiting if entry.claim is None]
+        free = [entry for entry in waiting if entry.claim is None and not entry.is_behind]
         asked = [e for e in free if e.is_preemption_put_off and not e.preempting.is_waiting(monotonic)]
         held = self._held_levels()
         holding = [

@@ -40,6 +40,8 @@ class Entry:
     unrepairable_since: float | None = None
     is_dropped: bool = False
     """The group is gone from the API; what is under way for it ends at its next check."""
+    is_behind: bool = False
+    """Under the strict policy: it was not looked at in the last plan, since it waits for a gang before it."""
     claim: Claim | None = None
     """Room that is reserved for the gang before it is free."""
     held_until: datetime | None = None

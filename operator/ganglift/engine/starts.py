@@ -15,7 +15,7 @@ from ganglift.engine.planning import ask
 from ganglift.engine.queue import Queue
 from ganglift.engine.tasks import Work
 from ganglift.plan.request import GroupRequest
-from ganglift.plan.verdict import DoesNotFit, Fits, Placement, PlanResult
+from ganglift.plan.verdict import Behind, DoesNotFit, Fits, Placement, PlanResult
 
 
 class Admits(Protocol):
@@ -74,6 +74,7 @@ class Starts:
             entry = by_key[key]
             if entry.is_dropped or entry.is_busy:
                 continue
+            entry.is_behind = isinstance(verdict, Behind)
             if isinstance(verdict, Fits):
                 self._admit(entry, verdict if verdict.placements else self._beyond_need(result.extras.get(key, ())))
             elif entry.look is not None:

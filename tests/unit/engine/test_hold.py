@@ -292,3 +292,17 @@ async def test_a_smaller_gang_still_passes_where_there_is_room_for_it(cluster: F
     gang(cluster, "small", 1)
     await cluster.until(lambda: cluster.bound("small") == 1)
     assert len(held(cluster, "g")) == 2
+
+
+async def test_a_gang_that_waits_behind_another_is_not_planned_again_and_again_for_a_hold(cluster: FakeCluster) -> None:
+    cluster.nodes(2)
+    settings = Settings(namespace=NAMESPACE, hold_after=1, queue_policy="strict", backoff_base=60)
+    operator = cluster.operator(settings=settings)
+    gang(cluster, "big", 3)
+    await asyncio.sleep(1.1)
+    gang(cluster, "small", 1)
+    await cluster.until(lambda: "waits behind default/big" in cluster.condition("small").get("message", ""))
+    await asyncio.sleep(40)
+    plans = operator.engine.tally.plans.counts.total()
+    await asyncio.sleep(60)
+    assert operator.engine.tally.plans.counts.total() - plans <= 5
