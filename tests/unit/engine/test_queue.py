@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from tests.support.fakecluster import FakeCluster
 from tests.support.manifests import pod, podgroup, pods
 
-from ganglift.kube.resources import NAMESPACES, POD_GROUPS, PODS
+from ganglift.kube.resources import NAMESPACES, POD_GROUPS, PODS, Resource
 
 POLICY = "scheduling.ganglift.dev/queue-policy"
 
@@ -85,25 +86,15 @@ async def test_a_policy_that_does_not_exist_is_told_and_the_default_used(cluster
     await cluster.until(lambda: words in message(cluster, "g"))
 
 
-async def test_who_waited_behind_a_gang_goes_on_when_that_is_deleted(cluster: FakeCluster) -> None:
+@pytest.mark.parametrize("gone", [(POD_GROUPS, "big"), (PODS, "big-0")], ids=["it is deleted", "it lacks members"])
+async def test_who_waited_behind_a_gang_goes_on_when(cluster: FakeCluster, gone: tuple[Resource, str]) -> None:
     cluster.nodes(2)
     cluster.edit(NAMESPACES, "default", {"metadata": {"annotations": {POLICY: "strict"}}})
     cluster.operator()
     await gangs(cluster, "big", need=3)
     await gangs(cluster, "small", need=1)
     await cluster.until(lambda: "waits behind default/big" in message(cluster, "small"))
-    cluster.delete(POD_GROUPS, "big")
-    await cluster.until(lambda: cluster.bound("small") == 1, within_s=1)
-
-
-async def test_who_waited_behind_a_gang_goes_on_when_that_lacks_members(cluster: FakeCluster) -> None:
-    cluster.nodes(2)
-    cluster.edit(NAMESPACES, "default", {"metadata": {"annotations": {POLICY: "strict"}}})
-    cluster.operator()
-    await gangs(cluster, "big", need=3)
-    await gangs(cluster, "small", need=1)
-    await cluster.until(lambda: "waits behind default/big" in message(cluster, "small"))
-    cluster.delete(PODS, "big-0")
+    cluster.delete(*gone)
     await cluster.until(lambda: cluster.bound("small") == 1, within_s=1)
 
 
