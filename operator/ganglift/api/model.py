@@ -55,10 +55,6 @@ class ObjectMeta(Model):
     finalizers: tuple[str, ...] = ()
 
 
-class ListMeta(Model):
-    resource_version: str = ""
-
-
 class Object(Model):
     """An object with metadata."""
 

@@ -59,7 +59,6 @@ TROUBLE_FIRST_S, TROUBLE_LONGEST_S = 1.0, 60.0
 COALESCE_S = 0.005
 """A burst of events is one pass, at this cost in latency."""
 COALESCE_MOST_S = 0.1
-CLAIMS_EVERY_S = 1.0
 REST = 9.0
 """A pass is followed by a rest so many times as long, so that a big gang's events don't take the whole processor."""
 
@@ -207,7 +206,7 @@ class Engine:
             if not parts:
                 self._parts.pop(base, None)
             self._housekeeping.tidy_soon()
-            if self._starts.queue.is_strict(self._starts.queue.exceptions()):
+            if self._starts.queue.is_strict():
                 self.room_returned()  # others may have waited behind it
 
     def set_job(self, job: BatchJob) -> None:
@@ -307,7 +306,7 @@ class Engine:
         look = look_at(entry.group, pods, jobs, self.nominations.is_foreign, entry.obstacle)
         entry.look = look
         self.tally.follow(entry, look, self._clock.monotonic())
-        if waited and not look.is_ready and self._starts.queue.is_strict(self._starts.queue.exceptions()):
+        if waited and not look.is_ready and self._starts.queue.is_strict():
             self.room_returned()
         if look.waiting is not None:
             entry.outcome = look.waiting

@@ -43,9 +43,9 @@ class Queue:
         self._wrong = wrong
         return known
 
-    def is_strict(self, exceptions: Exceptions) -> bool:
+    def is_strict(self) -> bool:
         """Whether some group may have to wait for one that is not to be planned now."""
-        return self.default is Policy.STRICT or Policy.STRICT in exceptions.values()
+        return Policy.STRICT in (self.default, *self.exceptions().values())
 
     def unschedulable(self, entry: Entry, words: str) -> Unschedulable:
         """Return the outcome of a gang for which there is no room; its place is kept while there is no other news."""

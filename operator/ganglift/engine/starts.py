@@ -50,7 +50,7 @@ class Starts:
         now = self.clock.monotonic()
         ready = [entry for entry in self.entries.values() if entry.is_ready and not entry.waits_s(now)]
         due = [entry for entry in ready if grew or entry.wants_plan]
-        return ready if due and self.queue.is_strict(self.queue.exceptions()) else due
+        return ready if due and self.queue.is_strict() else due
 
     async def plan(self, waiting: list[Entry]) -> list[Unfit]:
         """Ask the planner about all of these at once, and start those that fit; return those that do not."""

@@ -15,8 +15,6 @@ import asyncio
 import logging
 import math
 import random
-import socket
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -45,11 +43,6 @@ class LeaseTiming:
     def __post_init__(self) -> None:
         if not 0 < self.retry_s < self.renew_deadline_s < self.duration_s:
             raise ValueError(f"0 < retry_s < renew_deadline_s < duration_s must hold: {self}")
-
-
-def unique_identity() -> str:
-    """A name that no other process, and no later start of this one, bears."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 @dataclass(frozen=True, slots=True)

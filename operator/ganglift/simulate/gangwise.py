@@ -123,7 +123,7 @@ class Gangwise:
     def gang_ended(self, life: Life) -> None:
         del self.entries[life.gang.key], self._lives[life.gang.key]
         self._held_on.pop(life.gang.key, None)
-        if self.starts.queue.is_strict(self.starts.queue.exceptions()):
+        if self.starts.queue.is_strict():
             self.room_returned()
 
     # Deciding
